@@ -1,0 +1,19 @@
+"""Data: views of rows in memory or on disk, their readers, scaling, built-in sets, removal of views."""
+
+from coterie.data.amputate import amputate
+from coterie.data.builtin import DataSet, load_digits, load_multiview_digits
+from coterie.data.readers import read_labels, read_views
+from coterie.data.scaling import Scaler
+from coterie.data.views import Views, as_views
+
+__all__ = [
+    "DataSet",
+    "Scaler",
+    "Views",
+    "amputate",
+    "as_views",
+    "load_digits",
+    "load_multiview_digits",
+    "read_labels",
+    "read_views",
+]

@@ -1,0 +1,173 @@
+"""Batches of rows: a seeded shuffle that reads a file in long runs.
+
+Data on disk are read a chamber at a time: some tens of thousands of rows, made of blocks of neighbouring rows
+drawn from all over the file. Chambers are visited in random order and shuffled inside, and the next one is
+read while the present one is in use, so that the disk sees long reads and the method sees mixed rows.
+Data in memory are one chamber. Which blocks make a chamber is fixed by the seed, so that a table of neighbours
+inside each chamber can be kept from epoch to epoch.
+"""
+
+# n rows, b rows of a batch, d columns of a view
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from coterie.data.scaling import Scaler
+from coterie.data.views import Views
+
+CHAMBER_BYTES = 128 * 2**20
+_BLOCK_BYTES = 2 * 2**20
+
+
+class Partners(Protocol):
+    """Draws for each row another row of the same chamber, for instance one of its nearest neighbours."""
+
+    def draw(self, chamber: int, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return for each local row number of a chamber the local number of its partner."""
+        ...
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows, ready for a network.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (b,)
+        Their numbers in the data.
+    views : list of ndarray of shape (b, d)
+        The scaled rows of each view.
+    partners : list of ndarray of shape (b, d), or None
+        The scaled rows of each row's partner.
+    """
+
+    rows: np.ndarray
+    views: list[np.ndarray]
+    partners: list[np.ndarray] | None = None
+
+
+class Batches:
+    """Epochs of shuffled batches over views in memory or on disk.
+
+    Parameters
+    ----------
+    views : Views
+    scaler : Scaler
+        Fitted; applied to every batch.
+    batch_size : int
+        The most rows in a batch; batches of one chamber differ by at most one row.
+    seed : int
+        Decides every order, together with the number of the epoch.
+    chamber_bytes : int
+        Most memory that one chamber of data on disk may take.
+
+    Attributes
+    ----------
+    chambers : list of ndarray
+        The row numbers of each chamber, ascending within its blocks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie.data import as_views
+    >>> views = as_views(np.arange(10.0).reshape(5, 2))
+    >>> batches = Batches(views, Scaler("none").fit(views), batch_size=3, seed=0)
+    >>> sorted(int(row) for batch in batches.epoch(0) for row in batch.rows)
+    [0, 1, 2, 3, 4]
+    """
+
+    def __init__(
+        self, views: Views, scaler: Scaler, *, batch_size: int, seed: int, chamber_bytes: int = CHAMBER_BYTES
+    ) -> None:
+        self.views, self.scaler, self.batch_size, self.seed = views, scaler, batch_size, seed
+        self.chambers = _chambers(views, seed, chamber_bytes)
+
+    @property
+    def per_epoch(self) -> int:
+        """How many batches an epoch has."""
+        return sum(math.ceil(len(rows) / self.batch_size) for rows in self.chambers)
+
+    def epoch(self, number: int, partners: Partners | None = None) -> Iterator[Batch]:
+        """Yield every row once, in an order decided by the seed and the number of the epoch."""
+        rng = np.random.default_rng([self.seed, number])
+        order = rng.permutation(len(self.chambers))
+        for chamber, reader in zip(order, self._ahead(order), strict=True):
+            for local in self._shuffled(len(self.chambers[chamber]), rng):
+                mates = None if partners is None else reader.read(partners.draw(int(chamber), local, rng))
+                yield Batch(self.chambers[chamber][local], reader.read(local), mates)
+
+    def read_chamber(self, chamber: int) -> list[np.ndarray]:
+        """Read all the scaled rows of a chamber."""
+        return self.read(self.chambers[chamber])
+
+    def read(self, rows: np.ndarray | slice) -> list[np.ndarray]:
+        """Read and scale rows by their numbers in the data."""
+        present = None if self.views.present is None else self.views.present[rows]
+        return self.scaler.transform(self.views.read(rows), present)
+
+    def in_order(self, rows: np.ndarray | None = None, size: int = 4096) -> Iterator[list[np.ndarray]]:
+        """Yield scaled rows in the order of the data, or of the given numbers, `size` at a time."""
+        n_rows = self.views.n_rows if rows is None else len(rows)
+        for start in range(0, n_rows, size):
+            part = slice(start, min(start + size, n_rows))
+            yield self.read(part if rows is None else rows[part])
+
+    def _shuffled(self, n_rows: int, rng: np.random.Generator) -> list[np.ndarray]:
+        return np.array_split(rng.permutation(n_rows), math.ceil(n_rows / self.batch_size))
+
+    def _ahead(self, order: np.ndarray) -> Iterator[_Reader]:
+        """Yield a reader for each chamber; a chamber on disk is read whole, while its forerunner is in use."""
+        if self.views.in_memory:
+            yield _Direct(self)
+            return
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            coming: Future[list[np.ndarray]] = pool.submit(self.read_chamber, int(order[0]))
+            for following in [*order[1:], None]:
+                held = coming.result()
+                if following is not None:
+                    coming = pool.submit(self.read_chamber, int(following))
+                yield _Held(held)
+
+
+class _Reader(Protocol):
+    def read(self, local: np.ndarray) -> list[np.ndarray]: ...
+
+
+@dataclass(frozen=True)
+class _Direct:
+    """The one chamber of data in memory: rows are gathered and scaled when they are asked for."""
+
+    batches: Batches
+
+    def read(self, local: np.ndarray) -> list[np.ndarray]:
+        return self.batches.read(local)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A chamber that was read from disk and scaled."""
+
+    views: list[np.ndarray]
+
+    def read(self, local: np.ndarray) -> list[np.ndarray]:
+        return [view[local] for view in self.views]
+
+
+def _chambers(views: Views, seed: int, chamber_bytes: int) -> list[np.ndarray]:
+    row_bytes = 4 * sum(views.dims)
+    if views.in_memory or views.n_rows * row_bytes <= chamber_bytes:
+        return [np.arange(views.n_rows)]
+    block = max(1, min(_BLOCK_BYTES, chamber_bytes // 8) // row_bytes)
+    starts = np.random.default_rng([seed]).permutation(np.arange(0, views.n_rows, block))
+    n_chambers = math.ceil(views.n_rows * row_bytes / chamber_bytes)
+    return [
+        np.concatenate([np.arange(start, min(start + block, views.n_rows)) for start in np.sort(part)])
+        for part in np.array_split(starts, min(n_chambers, len(starts)))
+    ]

@@ -1,0 +1,155 @@
+"""Readers of files, chosen by the suffix. Nothing in a file is ever executed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie.data.readers.arrays import npz_entries, read_directory, read_npy, read_npz
+from coterie.data.readers.files import parsing
+from coterie.data.readers.labels import encode_labels, labels_among
+from coterie.data.readers.matlab import hdf5_entries, mat_entries, read_hdf5, read_mat
+from coterie.data.readers.parquet import read_parquet
+from coterie.data.readers.stores import mudata_views, read_mudata, read_zarr
+from coterie.data.readers.text import read_csv, read_label_column
+from coterie.data.views import Views
+from coterie.errors import InputError
+
+__all__ = ["mudata_views", "read_labels", "read_views"]
+
+_READERS: dict[str, Callable[..., Views]] = {
+    ".npy": read_npy,
+    ".npz": read_npz,
+    ".mat": read_mat,
+    ".h5": read_hdf5,
+    ".hdf5": read_hdf5,
+    ".csv": read_csv,
+    ".tsv": read_csv,
+    ".txt": read_csv,
+    ".parquet": read_parquet,
+    ".zarr": read_zarr,
+    ".h5mu": read_mudata,
+}
+
+
+def read_views(path: str | os.PathLike[str], **options: Any) -> Views:
+    """Read one or several views from a file, chosen by its suffix.
+
+    Parameters
+    ----------
+    path : str or Path
+        ============ ====================================================================================
+        .npy         one table, memory-mapped: it stays on disk
+        .npz         ``view0``, ``view1``, ... (or the CSR parts ``view0_data``, ``view0_indices``,
+                     ``view0_indptr``, ``view0_shape``), ``view_names``; or one table such as ``X``
+        .mat         a cell array ``X{v}``, or ``X1``, ``X2``, ..., or one ``X``, ``fea`` or ``data``; rows
+                     may be columns. v7.3 needs h5py and stays on disk
+        .h5, .hdf5   the same names; stays on disk (h5py)
+        .csv .tsv    one table of numbers, with or without a header; an empty cell is NaN
+        .parquet     the numeric columns; stays on disk (pyarrow)
+        .zarr        an array or a group of arrays; stays on disk (zarr)
+        .h5mu        MuData: a modality is a view, a missing observation a missing view (mudata)
+        a directory  of .npy files, one a view
+        ============ ====================================================================================
+    **options
+        For text files `delimiter`, `header` and `drop` (columns to leave out).
+
+    Returns
+    -------
+    Views
+        With `labels` when the file has an array or a column called y, label, gt, truth, class or target.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from pathlib import Path
+    >>> from coterie.data import read_views
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "flowers.npz"
+    ...     np.savez(path, view0=np.eye(3), view1=np.ones((3, 2)), y=[0, 1, 1])
+    ...     views = read_views(path)
+    >>> views
+    Views(3 rows: view0 3, view1 2)
+    >>> views.labels
+    array([0, 1, 1])
+    """
+    path = _existing(path)
+    suffix = path.suffix.lower()
+    if path.is_dir() and suffix != ".zarr":
+        is_zarr = any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray"))
+        return read_zarr(path) if is_zarr else read_directory(path)
+    if suffix not in _READERS:
+        raise InputError(
+            f"{path} has an unknown suffix: coterie reads {', '.join(_READERS)} and directories."
+        )
+    if options and _READERS[suffix] is not read_csv:
+        raise InputError(f"{path}: {', '.join(options)} can only be given for text files.")
+    return _READERS[suffix](path, **options)
+
+
+def read_labels(path: str | os.PathLike[str], key: str = "y") -> np.ndarray:
+    r"""Read the class of each row, for evaluation.
+
+    Parameters
+    ----------
+    path : str or Path
+        A text file with one column, or with a column called `key`, label, y, class or target; a .npy file;
+        or any file of `read_views` that also holds labels.
+    key : str
+        The name to look for first.
+
+    Returns
+    -------
+    ndarray of int64 (n,)
+        Whole numbers as they are, texts numbered in alphabetical order, -1 where there is none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from coterie.data import read_labels
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "truth.csv"
+    ...     _ = path.write_text("row,label\n0,cat\n1,ant\n2,cat\n")
+    ...     read_labels(path)
+    array([1, 0, 1])
+    """
+    path = _existing(path)
+    suffix = path.suffix.lower()
+    if suffix in (".csv", ".tsv", ".txt"):
+        return read_label_column(path, key)
+    if suffix == ".npy":
+        return _labels_of_npy(path)
+    labels = _labels_among_arrays(path, suffix, key)
+    if labels is None:
+        raise InputError(f"{path} holds no labels: call them {key!r}, one for each row.")
+    return labels
+
+
+def _labels_of_npy(path: Path) -> np.ndarray:
+    with parsing(path, "NumPy .npy"):
+        array = np.load(path, allow_pickle=False)
+    if array.ndim != 1 and array.size != len(array):
+        raise InputError(f"{path} has shape {array.shape}, but labels are one number a row.")
+    return encode_labels(array.ravel(), str(path))
+
+
+def _labels_among_arrays(path: Path, suffix: str, key: str) -> np.ndarray | None:
+    if suffix == ".npz":
+        return labels_among(npz_entries(path), str(path), key)
+    if suffix == ".mat":
+        return labels_among(mat_entries(path), str(path), key)
+    if suffix in (".h5", ".hdf5"):
+        return labels_among(hdf5_entries(path, flipped=False), str(path), key)
+    return read_views(path).labels
+
+
+def _existing(path: str | os.PathLike[str]) -> Path:
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"There is no file {path}.")
+    return path

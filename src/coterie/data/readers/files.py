@@ -1,0 +1,43 @@
+"""What all readers share: clear sentences for missing extras, missing files and damaged files."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from coterie.errors import InputError
+
+
+def need(module: str, extra: str, suffix: str) -> Any:
+    """Import an optional package, or say how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        package = module.partition(".")[0]
+        raise InputError(f"Reading {suffix} files needs {package}: pip install 'coterie[{extra}]'") from None
+
+
+@contextmanager
+def parsing(path: Path, kind: str) -> Iterator[None]:
+    """Turn whatever a parser throws at a damaged file into one sentence with the path."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:  # parsers raise anything from KeyError to zlib.error on broken bytes
+        if "pickle" in str(error) or "Python objects" in str(error):  # NumPy takes any other bytes for a pickle
+            raise InputError(
+                f"{path} is damaged or holds Python objects, which could run code and are never loaded: "
+                "save plain arrays of numbers."
+            ) from None
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise InputError(f"{path} is damaged or not a {kind} file ({reason}): write it again.") from error
+
+
+def natural_order(name: str) -> tuple[list[str], list[int]]:
+    """Sort key that puts view2 before view10."""
+    return re.split(r"\d+", name), [int(number) for number in re.findall(r"\d+", name)]

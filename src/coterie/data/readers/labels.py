@@ -1,0 +1,118 @@
+"""Labels that come in files: which names they go by, and how text becomes numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from coterie.errors import InputError
+
+# In order of preference; compared in lower case.
+LABEL_NAMES = (
+    "label",
+    "labels",
+    "y",
+    "gt",
+    "truth",
+    "gnd",
+    "truelabel",
+    "true_label",
+    "true_labels",
+    "ground_truth",
+    "groundtruth",
+    "class",
+    "classes",
+    "target",
+)
+_NOTHING = ("", "nan", "na", "n/a", "null", "none")
+
+
+def label_columns(names: Sequence[str]) -> list[int]:
+    """Find the columns that hold labels, the best first; a ``y`` beside an ``x`` is a coordinate.
+
+    Examples
+    --------
+    >>> label_columns(["height", "Class", "y"])
+    [2, 1]
+    >>> label_columns(["x", "y", "label"])
+    [2]
+    """
+    lower = [name.strip().lower() for name in names]
+    wanted = [name for name in LABEL_NAMES if not (name == "y" and "x" in lower)]
+    found = [i for i, name in enumerate(lower) if name in wanted]
+    return sorted(found, key=lambda i: wanted.index(lower[i]))
+
+
+def encode_labels(values: Any, where: str) -> np.ndarray:
+    """Turn labels of any kind into integers; nothing, NaN or an empty text becomes -1 (unlabelled).
+
+    Whole numbers keep their value; texts are numbered in alphabetical order.
+
+    Examples
+    --------
+    >>> encode_labels(["cat", "dog", "", "cat"], "labels.csv")
+    array([ 0,  1, -1,  0])
+    >>> encode_labels([3.0, float("nan")], "labels.csv")
+    array([ 3, -1])
+    """
+    array = np.asarray(values)
+    if array.dtype.kind == "S":
+        array = np.char.decode(array, "utf-8")
+    if array.dtype.kind in "biu":
+        return array.astype(np.int64)
+    if array.dtype.kind == "f":
+        return _whole_numbers(array, where)
+    text = np.array([str(value).strip() for value in array.ravel()])
+    unknown = np.isin(np.char.lower(text), _NOTHING)
+    try:
+        return _whole_numbers(np.where(unknown, "nan", text).astype(np.float64), where)
+    except ValueError:
+        pass
+    codes = np.full(len(text), -1, dtype=np.int64)
+    codes[~unknown] = np.unique(text[~unknown], return_inverse=True)[1]
+    return codes
+
+
+def _whole_numbers(array: np.ndarray, where: str) -> np.ndarray:
+    unknown = np.isnan(array)
+    known = array[~unknown]
+    if not (np.isfinite(known).all() and (known == np.round(known)).all()):
+        raise InputError(
+            f"The labels in {where} are not whole numbers: labels are classes, not measurements."
+        )
+    codes = np.full(array.shape, -1, dtype=np.int64)
+    codes[~unknown] = known.astype(np.int64)
+    return codes
+
+
+def labels_among(entries: Mapping[str, Any], where: str, key: str = "label") -> np.ndarray | None:
+    """Find labels among named arrays: under `key` when it is there, otherwise under a usual name."""
+    lower = {name.lower(): name for name in reversed(list(entries))}
+    wanted = [key, lower.get(key.lower()), *(lower.get(name) for name in LABEL_NAMES)]
+    for name in wanted:
+        if name is not None and name in entries:
+            vector = _vector(entries[name])
+            if vector is not None:
+                return encode_labels(vector, where)
+    return None
+
+
+def _vector(entry: Any) -> np.ndarray | None:
+    """Read an entry as one label a row: a vector, a column, a row, a one-hot table or a cell array."""
+    if isinstance(entry, list):
+        if entry and all(np.asarray(item).dtype.kind in "US" for item in entry):
+            return np.array(["".join(np.asarray(item).ravel().tolist()) for item in entry])
+        return _vector(entry[0]) if entry else None
+    array = entry.toarray() if sparse.issparse(entry) else np.asarray(entry)
+    if array.dtype.kind not in "biufUS" or array.ndim == 0:
+        return None
+    if array.ndim == 1 or (array.ndim == 2 and 1 in array.shape):
+        return array.ravel()
+    if array.ndim == 2 and array.dtype.kind in "biuf" and np.isin(array, (0, 1)).all():
+        for axis in (1, 0):
+            if (array.sum(axis=axis) == 1).all():
+                return array.argmax(axis=axis)
+    return None

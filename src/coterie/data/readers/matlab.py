@@ -1,0 +1,93 @@
+"""MATLAB's .mat files, up to v7 with SciPy and v7.3 with h5py, and HDF5 files in general."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from coterie.data.disk import ChunkedRows
+from coterie.data.readers.files import need, parsing
+from coterie.data.readers.labels import LABEL_NAMES
+from coterie.data.readers.layout import views_among
+from coterie.data.views import Views
+
+_HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+
+
+def read_mat(path: Path) -> Views:
+    """Read a .mat file of any version: a cell array X{v}, or X1, X2, ..., or one X."""
+    return views_among(mat_entries(path), str(path), may_flip=True)
+
+
+def read_hdf5(path: Path) -> Views:
+    """Read the tables of an HDF5 file, which stay on disk."""
+    return views_among(hdf5_entries(path, flipped=False), str(path))
+
+
+def mat_entries(path: Path) -> dict[str, Any]:
+    """List the variables of a .mat file of any version."""
+    return hdf5_entries(path, flipped=True) if _is_hdf5(path) else _old_entries(path)
+
+
+def _is_hdf5(path: Path) -> bool:
+    """Look for HDF5's signature, which MATLAB puts after a header of 512 bytes."""
+    with parsing(path, "MATLAB .mat"), path.open("rb") as file:
+        head = file.read(520)
+    return head.startswith(_HDF5_SIGNATURE) or head[512:] == _HDF5_SIGNATURE
+
+
+def _old_entries(path: Path) -> dict[str, Any]:
+    from scipy.io import loadmat
+
+    with parsing(path, "MATLAB .mat"):
+        content = loadmat(path)
+    return {name: _old_value(value) for name, value in content.items() if not name.startswith("__")}
+
+
+def _old_value(value: Any) -> Any:
+    """Give a cell array as a list, anything else as it is."""
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return [_old_value(item) for item in value.ravel(order="F")]
+    return value
+
+
+def hdf5_entries(path: Path, *, flipped: bool) -> dict[str, Any]:
+    """List the variables of an HDF5 file; `flipped` when MATLAB wrote it, whose arrays arrive transposed."""
+    h5py = need("h5py", "hdf5", ".mat v7.3" if flipped else path.suffix)
+    with parsing(path, "HDF5"):
+        file = h5py.File(path, "r")
+        names = [name for name in file if not name.startswith("#")]
+        return {name: _value(h5py, file, file[name], name, flipped) for name in names}
+
+
+def _value(h5py: Any, file: Any, node: Any, name: str, flipped: bool) -> Any:
+    if isinstance(node, h5py.Group):
+        return _sparse(node) if {"data", "ir", "jc"} <= set(node) else None
+    if node.dtype == h5py.ref_dtype:
+        # MATLAB's column-major order is the row-major order of the transposed array.
+        return [_value(h5py, file, file[ref], name, flipped) for ref in np.asarray(node).ravel()]
+    if _matlab_class(node) == "char":
+        return np.array("".join(map(chr, np.asarray(node).T.ravel(order="F"))))
+    if node.ndim != 2 or node.size == 0:
+        return np.asarray(node) if node.dtype.kind in "biufS" else None
+    if 1 in node.shape or name.lower() in LABEL_NAMES:
+        return np.asarray(node).T if flipped else np.asarray(node)
+    return ChunkedRows(node, flipped=flipped)
+
+
+def _matlab_class(node: Any) -> str:
+    kind = node.attrs.get("MATLAB_class", b"")
+    return kind.decode() if isinstance(kind, bytes) else str(kind)
+
+
+def _sparse(group: Any) -> sparse.csr_matrix:
+    """Read a sparse matrix as MATLAB stores it: by columns, the number of rows in an attribute."""
+    data = np.asarray(group["data"]).ravel()
+    rows, starts = (np.asarray(group[part]).ravel().astype(np.int64) for part in ("ir", "jc"))
+    n_rows = int(group.attrs.get("MATLAB_sparse", rows.max(initial=-1) + 1))
+    matrix = sparse.csc_matrix((data, rows, starts), (n_rows, len(starts) - 1))
+    matrix.check_format(full_check=True)
+    return matrix.tocsr()

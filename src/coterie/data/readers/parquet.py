@@ -1,0 +1,89 @@
+"""Parquet files, read one row group at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie.data.readers.files import need, parsing
+from coterie.data.readers.labels import encode_labels, label_columns
+from coterie.data.sources import Rows
+from coterie.data.views import Views
+from coterie.errors import InputError
+
+
+class ParquetRows:
+    """The numeric columns of a Parquet file; the row group read last is kept in memory."""
+
+    on_disk = True
+    known_finite = False
+
+    def __init__(self, path: Path, file: Any, columns: list[str]) -> None:
+        self.path = path
+        self.file = file
+        self.columns = columns
+        sizes = [file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)]
+        self._starts = np.cumsum([0, *sizes])
+        self._last: tuple[int, np.ndarray] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return int(self._starts[-1]), len(self.columns)
+
+    def read(self, rows: Rows) -> np.ndarray:
+        """Give the rows as float32."""
+        index = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        block = np.empty((len(index), len(self.columns)), dtype=np.float32)
+        group = np.searchsorted(self._starts, index, side="right") - 1
+        for g in np.unique(group):
+            here = group == g
+            block[here] = self._group(int(g))[index[here] - self._starts[g]]
+        return block
+
+    def _group(self, g: int) -> np.ndarray:
+        if self._last is None or self._last[0] != g:
+            with parsing(self.path, "Parquet"):
+                self._last = (g, _matrix(self.file.read_row_group(g, columns=self.columns)))
+        return self._last[1]
+
+
+def read_parquet(path: Path) -> Views:
+    """Read the numeric columns of a Parquet file as one view that stays on disk."""
+    pq = need("pyarrow.parquet", "parquet", ".parquet")
+    with parsing(path, "Parquet"):
+        file = pq.ParquetFile(path)
+        fields = [field for field in file.schema_arrow if not field.name.startswith("__index_level_")]
+    labels = label_columns([field.name for field in fields])
+    kept = [field for i, field in enumerate(fields) if i not in labels]
+    for field in kept:
+        _check_numeric(field, path)
+    names = [field.name for field in kept]
+    if not names or not file.metadata.num_rows:
+        raise InputError(f"{path} has no rows of numbers: nothing can be clustered.")
+    classes = None
+    if labels:
+        with parsing(path, "Parquet"):
+            column = file.read(columns=[fields[labels[0]].name]).column(0)
+            classes = encode_labels(column.to_numpy(), str(path))
+    return Views([ParquetRows(path, file, names)], names=[path.stem], labels=classes, feature_names=[names])
+
+
+def _check_numeric(field: Any, path: Path) -> None:
+    types = need("pyarrow", "parquet", ".parquet").types
+    kind = field.type
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+    if not any(test(kind) for test in tests):
+        raise InputError(
+            f"{path}, column {field.name!r} holds {kind}, not numbers: remove or encode that column."
+        )
+
+
+def _matrix(table: Any) -> np.ndarray:
+    matrix = np.empty((table.num_rows, table.num_columns), dtype=np.float32)
+    with np.errstate(over="ignore"):
+        for j, column in enumerate(table.columns):
+            matrix[:, j] = column.cast("float64", safe=False).to_numpy()
+    return matrix

@@ -1,0 +1,87 @@
+"""zarr stores and MuData files."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie.data.convert import table_of
+from coterie.data.disk import ChunkedRows
+from coterie.data.readers.files import need, parsing
+from coterie.data.readers.labels import LABEL_NAMES, encode_labels, label_columns
+from coterie.data.readers.layout import views_among
+from coterie.data.subsets import take_rows
+from coterie.data.views import Views
+from coterie.errors import InputError
+
+
+def read_zarr(path: Path) -> Views:
+    """Open a zarr array as one view, or a group as one view for each of its tables; they stay on disk."""
+    zarr = need("zarr", "zarr", ".zarr")
+    with parsing(path, "zarr"):
+        node = zarr.open(path, mode="r")
+        members = {path.stem: node} if isinstance(node, zarr.Array) else dict(node.arrays())
+        for name, array in members.items():
+            _refuse_pickle(array, f"{path}, array '{name}'")
+        entries = {name: _entry(name, array) for name, array in members.items()}
+        if isinstance(node, zarr.Array):
+            return Views([table_of(node, str(path)).source], names=[path.stem])
+        return views_among(entries, str(path))
+
+
+def _refuse_pickle(array: Any, where: str) -> None:
+    """Old zarr arrays may ask for a codec that unpickles, and so runs, what the file holds."""
+    metadata = array.metadata
+    codecs = [*(getattr(metadata, "filters", None) or ()), getattr(metadata, "compressor", None)]
+    codecs += getattr(metadata, "codecs", None) or ()
+    if array.dtype.kind in "OV" or any("pickle" in repr(codec).lower() for codec in codecs):
+        raise InputError(f"{where} holds Python objects, which could run code and are never loaded.")
+
+
+def _entry(name: str, array: Any) -> Any:
+    """Load what may be labels, leave tables on disk."""
+    if array.ndim == 2 and name.lower() not in LABEL_NAMES:
+        return ChunkedRows(array)
+    return np.asarray(array[...]) if name.lower() in LABEL_NAMES else None
+
+
+def read_mudata(path: Path) -> Views:
+    """Read the modalities of a .h5mu file as views; dense ones stay on disk."""
+    mudata = need("mudata", "omics", ".h5mu")
+    with parsing(path, "MuData .h5mu"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # notices about the package's own future defaults
+        data = mudata.read_h5mu(path, backed="r")
+        return mudata_views(data, str(path))
+
+
+def mudata_views(data: Any, where: str = "The MuData object") -> Views:
+    """Turn the modalities of a MuData object into views; an observation that a modality lacks is missing."""
+    rows = data.obs_names
+    sources, masks, columns = [], [], []
+    for name, modality in data.mod.items():
+        if not modality.obs_names.is_unique:
+            raise InputError(f"{where}, modality '{name}' repeats names of observations: make them unique.")
+        index = modality.obs_names.get_indexer(rows)
+        source = table_of(_in_reach(modality.X), f"{where}, modality '{name}'").source
+        aligned = len(index) == source.shape[0] and (index == np.arange(len(index))).all()
+        sources.append(source if aligned else take_rows(source, index))
+        masks.append(index >= 0)
+        columns.append([str(column) for column in modality.var_names])
+    if not sources:
+        raise InputError(f"{where} has no modality: there is nothing to cluster.")
+    found = label_columns([str(column) for column in data.obs.columns])
+    return Views(
+        sources,
+        names=list(data.mod),
+        mask=np.column_stack(masks),
+        labels=encode_labels(data.obs.iloc[:, found[0]].to_numpy(), where) if found else None,
+        feature_names=columns,
+    )
+
+
+def _in_reach(x: Any) -> Any:
+    """Load a sparse matrix that is still on disk."""
+    return x.to_memory() if hasattr(x, "to_memory") else x

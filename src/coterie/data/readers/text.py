@@ -1,0 +1,260 @@
+"""CSV files, parsed in chunks with nothing but NumPy and the standard library.
+
+n rows, c columns in the file, d columns of the view.
+"""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from coterie.data.readers.files import parsing
+from coterie.data.readers.labels import LABEL_NAMES, encode_labels, label_columns
+from coterie.data.sources import DenseRows
+from coterie.data.views import Views
+from coterie.errors import InputError
+
+_DELIMITERS = ("\t", ";", ",")
+_EMPTY = ("", "nan", "na", "n/a", "null", "none", "?")
+_CHUNK_LINES = 8192
+
+Line = tuple[int, str]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a text file is written: its delimiter, and the names of its columns if it has a header."""
+
+    delimiter: str
+    n_columns: int
+    names: tuple[str, ...] | None
+
+    def name(self, column: int) -> str:
+        """Say which column it is, for messages: counted from one, with its name if it has one."""
+        return f"column {column + 1}" + (f" ({self.names[column]!r})" if self.names else "")
+
+
+def read_csv(
+    path: Path, *, delimiter: str | None = None, header: bool | None = None, drop: Sequence[str | int] = ()
+) -> Views:
+    """Read the numbers of a CSV file as one view.
+
+    Parameters
+    ----------
+    path : Path
+        A text file in UTF-8.
+    delimiter : str, optional
+        Comma, semicolon or tab; found out by default.
+    header : bool, optional
+        Whether the first line names the columns; found out by default.
+    drop : sequence of str or int
+        Columns to leave out, by name or by number from 0.
+
+    Returns
+    -------
+    Views
+        Without the columns called label, y, class or target, the first of which becomes the labels, and
+        without the nameless first column in which pandas writes the index. An empty cell is NaN.
+    """
+    with parsing(path, "UTF-8 text"):
+        layout = find_layout(path, delimiter, header)
+    labels = label_columns(layout.names or ())
+    left_out = {*labels, *_dropped(layout, drop, path), *_index_column(layout)}
+    kept = [i for i in range(layout.n_columns) if i not in left_out]
+    if not kept:
+        raise InputError(f"{path} has no column of numbers left: nothing can be clustered.")
+    blocks, texts = [], []
+    with parsing(path, "UTF-8 text"):
+        for lines in _chunks(path, skip_first=layout.names is not None):
+            blocks.append(parse_lines(lines, layout, kept, path))
+            if labels:
+                texts += [cells[labels[0]] for cells in _cells([line for _, line in lines], layout.delimiter)]
+    if not blocks:
+        raise InputError(f"{path} has no rows.")
+    table = np.concatenate(blocks)
+    names = [layout.names[i] for i in kept] if layout.names else None
+    _warn_about_row_numbers(table, names, path)
+    return Views(
+        [DenseRows(table)],
+        names=[path.stem],
+        labels=encode_labels(texts, str(path)) if labels else None,
+        feature_names=[names],
+    )
+
+
+def find_layout(path: Path, delimiter: str | None = None, header: bool | None = None) -> Layout:
+    """Find out from the first lines how a text file is written."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        first = [line for _, line in islice(_lines(file), 2)]
+    if not first:
+        raise InputError(f"{path} is empty.")
+    delimiter = delimiter or sniff_delimiter(first)
+    cells = list(_cells(first, delimiter))
+    if header is None:
+        header = looks_like_header(cells[0], cells[1] if len(cells) > 1 else None)
+    names = tuple(cell.strip() for cell in cells[0]) if header else None
+    return Layout(delimiter, len(cells[0]), names)
+
+
+def sniff_delimiter(lines: Sequence[str]) -> str:
+    """Find the delimiter that cuts all lines into equally many cells.
+
+    Examples
+    --------
+    >>> sniff_delimiter(["a;b;c", "1,5;2,5;3"])
+    ';'
+    """
+    for delimiter in _DELIMITERS:
+        counts = {len(cells) for cells in _cells(lines, delimiter)}
+        if len(counts) == 1 and counts != {1}:
+            return delimiter
+    return max(reversed(_DELIMITERS), key=lines[0].count)
+
+
+def looks_like_header(first: Sequence[str], second: Sequence[str] | None) -> bool:
+    """Say whether the first line holds names rather than data.
+
+    It does when some cell is text above a number, when all cells are text, or when the cells count up from
+    0 as pandas writes nameless columns.
+
+    Examples
+    --------
+    >>> looks_like_header(["name", "2019"], ["ann", "3.5"])
+    False
+    >>> looks_like_header(["size", "2019"], ["1.0", "3.5"])
+    True
+    """
+    counted = first[1:] if first[0].strip() == "" else first
+    if len(counted) > 1 and [cell.strip() for cell in counted] == [str(i) for i in range(len(counted))]:
+        return True
+    text = [not _is_number(cell) for cell in first]
+    if second is not None and any(t and _is_number(cell) for t, cell in zip(text, second, strict=False)):
+        return True
+    return all(text)
+
+
+def parse_lines(lines: Sequence[Line], layout: Layout, kept: Sequence[int], path: Path) -> np.ndarray:
+    """Parse numbered lines into float32 (n, d): in C when all is regular, otherwise cell by cell."""
+    texts = [text for _, text in lines]
+    regular = all(text.count(layout.delimiter) == layout.n_columns - 1 and '"' not in text for text in texts)
+    if regular:
+        try:
+            return np.loadtxt(
+                texts, dtype=np.float32, delimiter=layout.delimiter, usecols=kept, comments=None, ndmin=2
+            )
+        except ValueError:
+            pass  # an empty cell, or text: the slow way tells which
+    table = np.empty((len(lines), len(kept)), dtype=np.float32)
+    for i, cells in enumerate(_cells(texts, layout.delimiter)):
+        number = lines[i][0]
+        if len(cells) != layout.n_columns:
+            raise InputError(
+                f"{path}, line {number} has {len(cells)} cells but the first line has {layout.n_columns}: "
+                "give every line the same number."
+            )
+        table[i] = [_number(cells[j], f"{path}, line {number}, {layout.name(j)}") for j in kept]
+    return table
+
+
+def read_label_column(path: Path, key: str) -> np.ndarray:
+    """Read labels from a text file: its only column, or the one called `key` or by a usual name."""
+    with parsing(path, "UTF-8 text"):
+        layout = find_layout(path)
+        columns = label_columns(layout.names or ())
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(_cells([line for _, line in _lines(file)], layout.delimiter))
+    if layout.n_columns == 1:
+        name = rows[0][0].strip().lower()
+        named = name in (*LABEL_NAMES, key.lower()) or (len(rows) > 1 and looks_like_header(rows[0], rows[1]))
+        both_text = len(rows) > 1 and not _is_number(rows[1][0]) and name not in (*LABEL_NAMES, key.lower())
+        column, skip = 0, int(named and not both_text)
+    elif layout.names and key in layout.names:
+        column, skip = layout.names.index(key), 1
+    elif columns:
+        column, skip = columns[0], 1
+    else:
+        raise InputError(
+            f"{path} has {layout.n_columns} columns and none is called {key!r} or label: "
+            "name the column with the labels."
+        )
+    return encode_labels([cells[column] for cells in rows[skip:]], str(path))
+
+
+def _number(cell: str, where: str) -> float:
+    cell = cell.strip()
+    if cell.lower() in _EMPTY:
+        return np.nan
+    if not _is_number(cell):
+        hint = (
+            "write decimals with a point"
+            if _is_number(cell.replace(",", "."))
+            else "remove or encode that column"
+        )
+        raise InputError(f"{where} is {cell!r}, not a number: {hint}.")
+    return float(cell)
+
+
+def _is_number(cell: str) -> bool:
+    cell = cell.strip()
+    if cell.lower() in _EMPTY:
+        return True
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
+
+
+def _cells(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
+    return csv.reader(lines, delimiter=delimiter)
+
+
+def _lines(file: Iterator[str]) -> Iterator[Line]:
+    """Yield the lines that are not blank, numbered from one."""
+    for number, line in enumerate(file, start=1):
+        if line.strip(" \r\n"):
+            yield number, line.rstrip("\r\n")
+
+
+def _chunks(path: Path, *, skip_first: bool) -> Iterator[list[Line]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        lines = _lines(file)
+        if skip_first:
+            next(lines)
+        while chunk := list(islice(lines, _CHUNK_LINES)):
+            yield chunk
+
+
+def _index_column(layout: Layout) -> list[int]:
+    """Find the nameless first column in which pandas and R write the names of the rows."""
+    named = layout.names and layout.n_columns > 1
+    return [0] if named and layout.names[0].lower() in ("", "unnamed: 0") else []  # type: ignore[index]
+
+
+def _dropped(layout: Layout, drop: Sequence[str | int], path: Path) -> Iterator[int]:
+    for column in [drop] if isinstance(drop, str | int) else drop:
+        if isinstance(column, str) and column in (layout.names or ()):
+            yield (layout.names or ()).index(column)
+        elif isinstance(column, int) and 0 <= column < layout.n_columns:
+            yield column
+        else:
+            raise InputError(f"drop= names the column {column!r}, which {path} does not have.")
+
+
+def _warn_about_row_numbers(table: np.ndarray, names: Sequence[str] | None, path: Path) -> None:
+    """Warn when the first column only counts the rows: it would tell the order of the file to the model."""
+    if names is None or names[0].lower() not in ("id", "index", "row") or len(table) < 2:
+        return
+    if (np.diff(table[:, 0].astype(np.float64)) == 1).all():
+        warnings.warn(
+            f"{path}: column {names[0]!r} counts the rows and is used as a feature; "
+            f"drop=[{names[0]!r}] leaves it out.",
+            UserWarning,
+            stacklevel=4,
+        )

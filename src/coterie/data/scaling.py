@@ -1,0 +1,296 @@
+"""Scaling of each view, fitted in one streaming pass.
+
+n rows, d columns of a view, b rows of a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from coterie.data.views import Views
+from coterie.errors import InputError
+
+MODES = ("feature", "minmax", "sample", "none")
+
+Mode = str | Sequence[str] | Mapping[str, str]
+
+
+class Collectives(Protocol):
+    """Reductions of an array over all processes; each process receives the result."""
+
+    def sum(self, array: np.ndarray) -> np.ndarray:
+        """Add up."""
+
+    def min(self, array: np.ndarray) -> np.ndarray:
+        """Take the smallest."""
+
+    def max(self, array: np.ndarray) -> np.ndarray:
+        """Take the largest."""
+
+
+class OneProcess:
+    """The reductions when there is only one process: nothing to do."""
+
+    def sum(self, array: np.ndarray) -> np.ndarray:
+        """Add up."""
+        return array
+
+    def min(self, array: np.ndarray) -> np.ndarray:
+        """Take the smallest."""
+        return array
+
+    def max(self, array: np.ndarray) -> np.ndarray:
+        """Take the largest."""
+        return array
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Count, mean, sum of squared deviations, minimum and maximum of each column, in float64."""
+
+    count: float
+    mean: np.ndarray
+    m2: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @classmethod
+    def of(cls, block: np.ndarray) -> Moments:
+        """Compute the moments of the rows of one block."""
+        if not len(block):
+            d = block.shape[1]
+            return cls(0.0, np.zeros(d), np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf))
+        block = block.astype(np.float64)
+        low, high, mean = block.min(axis=0), block.max(axis=0), block.mean(axis=0)
+        block -= mean
+        return cls(float(len(block)), mean, np.einsum("ij,ij->j", block, block), low, high)
+
+    def merge(self, other: Moments) -> Moments:
+        r"""Join the moments of two disjoint sets of rows (Chan, Golub and LeVeque 1979).
+
+        .. math:: \bar x = \bar x_a + \delta n_b / n, \qquad
+                  M_2 = M_{2a} + M_{2b} + \delta^2 n_a n_b / n
+
+        where :math:`\delta` is the difference of the two means (d,) and n the number of rows of both.
+        """
+        if not self.count or not other.count:
+            return self if self.count else other
+        count = self.count + other.count
+        delta = other.mean - self.mean
+        return Moments(
+            count,
+            self.mean + delta * (other.count / count),
+            self.m2 + other.m2 + delta**2 * (self.count * other.count / count),
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+        )
+
+    def reduce(self, collectives: Collectives) -> Moments:
+        """Join the moments of all processes, each of which calls this with its own rows."""
+        count = float(collectives.sum(np.array([self.count]))[0])
+        mean = collectives.sum(self.mean * self.count) / max(count, 1.0)
+        m2 = collectives.sum(self.m2 + self.count * (self.mean - mean) ** 2)
+        return Moments(count, mean, m2, collectives.min(self.low), collectives.max(self.high))
+
+
+class Scaler:
+    """Brings the columns or the rows of each view to a common scale.
+
+    Parameters
+    ----------
+    mode : str, or list of str, or mapping from view name to str
+        One mode for all views, or one for each:
+
+        - ``"feature"``: each column gets mean 0 and standard deviation 1;
+        - ``"minmax"``: each column runs from 0 to 1;
+        - ``"sample"``: each row is divided by its Euclidean length; a row of zeros stays;
+        - ``"none"``: nothing.
+
+        A column that never changed while fitting becomes 0, whatever it holds later.
+
+    Attributes
+    ----------
+    modes_ : tuple of str
+        The mode of each view.
+    shifts_, scales_ : list of ndarray (d_v,)
+        What is subtracted from each column, and by what the difference is divided, in float32. A constant
+        column is divided by infinity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie.data import Scaler, as_views
+    >>> views = as_views(np.array([[0.0, 7.0], [2.0, 7.0], [4.0, 7.0]]))
+    >>> scaler = Scaler("minmax").fit(views)
+    >>> scaler.transform(views.read(slice(None)))[0]
+    array([[0. , 0. ],
+           [0.5, 0. ],
+           [1. , 0. ]], dtype=float32)
+    >>> scaler.inverse_transform([np.array([[0.25, 0.0]])])[0]
+    array([[1., 7.]], dtype=float32)
+    """
+
+    modes_: tuple[str, ...]
+    shifts_: list[np.ndarray]
+    scales_: list[np.ndarray]
+
+    def __init__(self, mode: Mode = "feature") -> None:
+        self.mode = mode
+
+    def fit(
+        self, views: Views, *, batch_rows: int | None = None, collectives: Collectives | None = None
+    ) -> Scaler:
+        """Learn the statistics in one pass over the rows; a missing view does not count.
+
+        Parameters
+        ----------
+        views : Views
+            The rows, or this process's share of them.
+        batch_rows : int, optional
+            Rows read at a time.
+        collectives : Collectives, optional
+            Joins the statistics of several processes. One process by default.
+        """
+        self.modes_ = resolve_modes(self.mode, views.names)
+        moments = self._pass(views, batch_rows)
+        self.shifts_, self.scales_ = [], []
+        for mode, one in zip(self.modes_, moments, strict=True):
+            joined = one.reduce(collectives or OneProcess()) if mode in ("feature", "minmax") else one
+            shift, scale = _shift_and_scale(mode, joined)
+            self.shifts_.append(shift)
+            self.scales_.append(scale)
+        return self
+
+    def _pass(self, views: Views, batch_rows: int | None) -> list[Moments]:
+        fitted = [v for v, mode in enumerate(self.modes_) if mode in ("feature", "minmax")]
+        moments = [Moments.of(np.empty((0, d), dtype=np.float32)) for d in views.dims]
+        for rows in views.chunks(batch_rows) if fitted else ():
+            there = views.present_rows(rows)
+            for v in fitted:
+                block = views.read_view(v, rows)
+                known = block if there[:, v].all() else block[there[:, v]]
+                moments[v] = moments[v].merge(Moments.of(known))
+        return moments
+
+    def transform(self, blocks: Sequence[np.ndarray], present: np.ndarray | None = None) -> list[np.ndarray]:
+        """Scale one batch of every view.
+
+        Parameters
+        ----------
+        blocks : sequence of ndarray (b, d_v)
+            As `Views.read` gives them.
+        present : ndarray of bool (b, v), optional
+            The missing ones come out as zeros.
+
+        Returns
+        -------
+        list of ndarray (b, d_v)
+            New float32 arrays.
+        """
+        self._check_blocks(blocks)
+        scaled = [self._forward(v, np.asarray(block, np.float32)) for v, block in enumerate(blocks)]
+        if present is not None:
+            for v, block in enumerate(scaled):
+                block[~present[:, v]] = 0.0
+        return scaled
+
+    def inverse_transform(self, blocks: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Undo `transform`; the lengths of rows, which ``"sample"`` removes, do not come back."""
+        self._check_blocks(blocks)
+        return [self._backward(v, np.asarray(block, np.float32)) for v, block in enumerate(blocks)]
+
+    def _forward(self, v: int, block: np.ndarray) -> np.ndarray:
+        if self.modes_[v] == "none":
+            return block.copy()
+        if self.modes_[v] == "sample":
+            return unit_rows(block)
+        scaled = block - self.shifts_[v]
+        scaled /= self.scales_[v]
+        return scaled
+
+    def _backward(self, v: int, block: np.ndarray) -> np.ndarray:
+        if self.modes_[v] in ("none", "sample"):
+            return block.copy()
+        restored = block * np.where(np.isinf(self.scales_[v]), np.float32(0.0), self.scales_[v])
+        restored += self.shifts_[v]
+        return restored
+
+    def _check_blocks(self, blocks: Sequence[np.ndarray]) -> None:
+        if not hasattr(self, "modes_"):
+            raise InputError("This Scaler has not seen any data: call fit first.")
+        if len(blocks) != len(self.modes_):
+            raise InputError(f"The Scaler was fitted on {len(self.modes_)} views but got {len(blocks)}.")
+        for v, (block, shift) in enumerate(zip(blocks, self.shifts_, strict=True)):
+            if block.shape[1] != len(shift):
+                raise InputError(
+                    f"View {v} has {block.shape[1]} columns but the Scaler was fitted on {len(shift)}."
+                )
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Give everything that was learned, as arrays."""
+        arrays = {"modes": np.array([MODES.index(mode) for mode in self.modes_], dtype=np.int64)}
+        for v, (shift, scale) in enumerate(zip(self.shifts_, self.scales_, strict=True)):
+            arrays[f"view{v}.shift"] = shift
+            arrays[f"view{v}.scale"] = scale
+        return arrays
+
+    @classmethod
+    def from_state(cls, mode: Mode, state: Mapping[str, np.ndarray]) -> Scaler:
+        """Build a fitted Scaler from its mode and what `state` gave."""
+        scaler = cls(mode)
+        scaler.modes_ = tuple(MODES[int(code)] for code in state["modes"])
+        views = range(len(scaler.modes_))
+        scaler.shifts_ = [np.asarray(state[f"view{v}.shift"], np.float32) for v in views]
+        scaler.scales_ = [np.asarray(state[f"view{v}.scale"], np.float32) for v in views]
+        return scaler
+
+
+def resolve_modes(mode: Mode, names: Sequence[str]) -> tuple[str, ...]:
+    """Give the mode of each view, or raise when one is unknown or missing.
+
+    Examples
+    --------
+    >>> resolve_modes({"image": "minmax", "text": "sample"}, ["image", "text"])
+    ('minmax', 'sample')
+    """
+    if isinstance(mode, str):
+        modes: tuple[str, ...] = (mode,) * len(names)
+    elif isinstance(mode, Mapping):
+        if set(mode) != set(names):
+            raise InputError(f"The scaling modes are for {sorted(mode)} but the views are {sorted(names)}.")
+        modes = tuple(mode[name] for name in names)
+    else:
+        modes = tuple(mode)
+        if len(modes) != len(names):
+            raise InputError(f"There are {len(modes)} scaling modes for {len(names)} views: give one a view.")
+    for one in modes:
+        if one not in MODES:
+            raise InputError(f"The scaling mode {one!r} does not exist: choose one of {', '.join(MODES)}.")
+    return modes
+
+
+def unit_rows(block: np.ndarray) -> np.ndarray:
+    """Divide each row by its Euclidean length, as float32; rows of zeros stay zeros."""
+    # Squares of float32 values neither overflow nor vanish in float64.
+    length = np.sqrt(np.einsum("ij,ij->i", block, block, dtype=np.float64))
+    length[length == 0.0] = 1.0
+    return (block / length[:, None]).astype(np.float32)
+
+
+def _shift_and_scale(mode: str, moments: Moments) -> tuple[np.ndarray, np.ndarray]:
+    """Turn the moments of a view into what is subtracted and what is divided by."""
+    if mode not in ("feature", "minmax"):
+        d = len(moments.mean)
+        return np.zeros(d, np.float32), np.ones(d, np.float32)
+    if mode == "feature":
+        shift, scale = moments.mean, np.sqrt(moments.m2 / max(moments.count, 1.0))
+    else:
+        shift, scale = moments.low, moments.high - moments.low
+    constant = ~(moments.low < moments.high)
+    tiny = np.finfo(np.float32).tiny
+    scale = np.where(constant, np.inf, np.maximum(scale, tiny))
+    return np.where(np.isfinite(shift), shift, 0.0).astype(np.float32), scale.astype(np.float32)

@@ -1,0 +1,119 @@
+"""Sources of rows: what every source does, and the two that live in memory.
+
+n rows, d columns, b rows asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+Rows = slice | np.ndarray
+
+
+class Source(Protocol):
+    """One table of numbers, read a block of rows at a time."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether reading touches a file."""
+
+    @property
+    def known_finite(self) -> bool:
+        """Whether it is known, without reading everything, that no value is NaN or infinite in float32."""
+
+    def read(self, rows: Rows) -> np.ndarray:
+        """Give the rows, in the order asked, as a fresh C-contiguous float32 array (b, d)."""
+
+
+def plain_rows(rows: Any, n: int) -> Rows:
+    """Turn any row selection into a forward slice of step one or an array of indices in [0, n).
+
+    Examples
+    --------
+    >>> plain_rows(slice(-3, None), 10)
+    slice(7, 10, 1)
+    >>> plain_rows([True, False, True], 3)
+    array([0, 2])
+    """
+    if isinstance(rows, slice):
+        start, stop, step = rows.indices(n)
+        return slice(start, max(start, stop), 1) if step == 1 else np.arange(start, stop, step)
+    index = np.atleast_1d(np.asarray(rows))
+    if index.dtype == bool:
+        if index.shape != (n,):
+            raise IndexError(f"a boolean selection of rows needs {n} entries, not {index.size}")
+        return np.flatnonzero(index)
+    index = index.astype(np.int64)
+    if index.size and not (-n <= index.min() and index.max() < n):
+        raise IndexError(
+            f"row {index.max() if index.max() >= n else index.min()} is out of range for {n} rows"
+        )
+    return np.where(index < 0, index + n, index)
+
+
+def count_rows(rows: Rows) -> int:
+    """Count the rows of a plain selection."""
+    return rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+
+
+def to_float32(block: np.ndarray) -> np.ndarray:
+    """Copy a block to a fresh C-contiguous float32 array; what does not fit becomes infinite, silently."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.array(block, dtype=np.float32, order="C")
+
+
+class DenseRows:
+    """A NumPy array in memory, kept in its own dtype."""
+
+    on_disk = False
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.array.shape[0], self.array.shape[1]
+
+    @property
+    def known_finite(self) -> bool:
+        """True for integers and booleans."""
+        return self.array.dtype.kind in "biu"
+
+    def read(self, rows: Rows) -> np.ndarray:
+        """Give the rows as float32."""
+        if isinstance(rows, slice):
+            return to_float32(self.array[rows])
+        taken = self.array.take(rows, axis=0)
+        fresh = taken.dtype == np.float32 and taken.flags.c_contiguous
+        return taken if fresh else to_float32(taken)
+
+
+class CsrRows:
+    """A sparse matrix in memory, made dense one block at a time."""
+
+    on_disk = False
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = sparse.csr_matrix(matrix)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.matrix.shape[0], self.matrix.shape[1]
+
+    @property
+    def known_finite(self) -> bool:
+        """Whether all stored values are finite in float32; the others are zero."""
+        return bool(np.isfinite(to_float32(self.matrix.data)).all())
+
+    def read(self, rows: Rows) -> np.ndarray:
+        """Give the rows as dense float32."""
+        return to_float32(self.matrix[rows].toarray())

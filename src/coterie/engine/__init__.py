@@ -1,0 +1,1 @@
+"""One training loop in small steps, its callbacks, checkpoints and collectives."""

@@ -1,0 +1,51 @@
+"""Where and with how many threads tensors are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from coterie.errors import InputError
+
+
+def resolve_device(device: str | torch.device) -> torch.device:
+    """Return the device a name stands for; "auto" is a GPU where there is one.
+
+    Examples
+    --------
+    >>> resolve_device("cpu")
+    device(type='cpu')
+    """
+    if str(device) == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(
+            f"device={str(device)!r} cannot be used on this machine; use 'auto' or 'cpu' ({str(error).splitlines()[0]})."
+        ) from error
+    return chosen
+
+
+@contextmanager
+def thread_cap(n_threads: int | None) -> Iterator[None]:
+    """Let torch use at most `n_threads` threads inside the block; None changes nothing.
+
+    Examples
+    --------
+    >>> with thread_cap(1):
+    ...     torch.get_num_threads()
+    1
+    """
+    before = torch.get_num_threads()
+    if n_threads is not None:
+        torch.set_num_threads(n_threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

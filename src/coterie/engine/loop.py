@@ -1,0 +1,189 @@
+"""One training loop in small steps, each of which can be overridden or listened to."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from coterie.collectives import ALONE, Collectives
+
+log = logging.getLogger("coterie")
+
+Record = dict[str, Any]
+
+
+class Task(Protocol):
+    """What a method brings to the loop: its parameters, its losses and its own steps.
+
+    Attributes
+    ----------
+    optimizer : torch.optim.Optimizer
+        Over the parameters to be trained.
+    """
+
+    optimizer: torch.optim.Optimizer
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Prepare an epoch; all randomness inside it must follow from the seed and this number."""
+        ...
+
+    def losses(self, batch: Any) -> tuple[dict[str, Tensor], Any]:
+        """Return named losses of a batch, and whatever `after_step` needs.
+
+        The one called "loss" is minimised, the others are recorded.
+        """
+        ...
+
+    def after_step(self, carried: Any) -> None:
+        """Do what follows the gradient step, for instance the update of centroids."""
+        ...
+
+    def end_epoch(self, epoch: int) -> Record:
+        """Return what else the epoch's record should hold."""
+        ...
+
+    def state(self) -> dict[str, Tensor]:
+        """Return every tensor that training changes, but for the optimizer's."""
+        ...
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        """Go back to what `state` returned."""
+        ...
+
+
+class Callback:
+    """Listens to a loop. Override what you need; `loop.stop = True` ends training after the epoch."""
+
+    def on_begin(self, loop: Loop) -> None:
+        """Training is about to begin, or to go on after a resume."""
+
+    def on_batch_end(self, loop: Loop) -> None:
+        """A batch was done."""
+
+    def on_epoch_end(self, loop: Loop, record: Record) -> None:
+        """An epoch was done and recorded."""
+
+    def on_end(self, loop: Loop) -> None:
+        """Training is over, by its end, by a stop or by an interrupt."""
+
+
+class Loop:
+    """Trains a task epoch by epoch.
+
+    Parameters
+    ----------
+    task : Task
+    batches : callable
+        Takes the number of an epoch, gives its batches.
+    per_epoch : int
+        How many batches an epoch has; for progress and the schedule.
+    max_epochs : int
+    schedule : callable, optional
+        Maps the share of training that is done, 0 to 1, to a factor of the learning rate.
+    clip_norm : float, optional
+        Largest norm that the gradient may have.
+    callbacks : sequence of Callback
+    collectives : Collectives
+        Gradients are averaged over its processes.
+
+    Attributes
+    ----------
+    epoch : int
+        Epochs done.
+    history : list of dict
+        One record per epoch: the means of the losses, `seconds`, and what the task adds.
+    interrupted : bool
+        Whether a KeyboardInterrupt ended training.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        batches: Callable[[int], Iterable[Any]],
+        *,
+        per_epoch: int,
+        max_epochs: int,
+        schedule: Callable[[float], float] | None = None,
+        clip_norm: float | None = None,
+        callbacks: Sequence[Callback] = (),
+        collectives: Collectives = ALONE,
+    ) -> None:
+        self.task, self.batches, self.per_epoch, self.max_epochs = task, batches, per_epoch, max_epochs
+        self.schedule, self.clip_norm, self.collectives = schedule, clip_norm, collectives
+        self.callbacks = list(callbacks)
+        self.epoch = 0
+        self.history: list[Record] = []
+        self.stop = False
+        self.interrupted = False
+        self._rates = [group["lr"] for group in task.optimizer.param_groups]
+        self._parameters = [p for group in task.optimizer.param_groups for p in group["params"]]
+
+    def run(self) -> None:
+        """Train until the last epoch, a callback's stop, or Ctrl-C, which leaves the task usable."""
+        self._announce("on_begin")
+        try:
+            while self.epoch < self.max_epochs and not self.stop:
+                self.run_epoch()
+        except KeyboardInterrupt:
+            self.interrupted = True
+            log.warning(
+                "Interrupted in epoch %d of %d: training stops here and the model is finished as it is.",
+                self.epoch + 1,
+                self.max_epochs,
+            )
+        finally:
+            self._announce("on_end")
+
+    def run_epoch(self) -> None:
+        """Do one epoch and record it."""
+        started = time.perf_counter()
+        self.task.begin_epoch(self.epoch)
+        totals: dict[str, Tensor] = {}
+        n_batches = 0
+        for n_batches, batch in enumerate(self.batches(self.epoch), 1):
+            self._set_rates((self.epoch + (n_batches - 1) / self.per_epoch) / self.max_epochs)
+            for name, value in self.step(batch).items():
+                totals[name] = totals.get(name, 0) + value.detach()
+            self._announce("on_batch_end")
+        means = {name: float(total) / n_batches for name, total in totals.items()}
+        record = {"epoch": self.epoch, **means, **self.task.end_epoch(self.epoch)}
+        record["seconds"] = time.perf_counter() - started
+        self.history.append(record)
+        self.epoch += 1
+        self._announce("on_epoch_end", record)
+
+    def step(self, batch: Any) -> dict[str, Tensor]:
+        """Do one gradient step on a batch and return its losses."""
+        losses, carried = self.task.losses(batch)
+        self.task.optimizer.zero_grad(set_to_none=True)
+        losses["loss"].backward()
+        self._average_gradients()
+        if self.clip_norm is not None:
+            torch.nn.utils.clip_grad_norm_(self._parameters, self.clip_norm)
+        self.task.optimizer.step()
+        self.task.after_step(carried)
+        return losses
+
+    def _average_gradients(self) -> None:
+        if self.collectives.size == 1:
+            return
+        gradients = [p.grad for p in self._parameters if p.grad is not None]
+        flat = self.collectives.sum(torch.cat([g.flatten() for g in gradients])) / self.collectives.size
+        for gradient, piece in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+            gradient.copy_(piece.view_as(gradient))
+
+    def _set_rates(self, done: float) -> None:
+        if self.schedule is None:
+            return
+        factor = self.schedule(done)
+        for group, rate in zip(self.task.optimizer.param_groups, self._rates, strict=True):
+            group["lr"] = rate * factor
+
+    def _announce(self, event: str, *details: Any) -> None:
+        for callback in self.callbacks:
+            getattr(callback, event)(self, *details)

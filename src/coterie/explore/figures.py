@@ -1,0 +1,149 @@
+"""The plotly figures of the report, as plain JSON; colours of text and paper are set by the page's script."""
+
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from coterie.explore.palette import colours
+from coterie.explore.summary import Summary
+from coterie.explore.training import Curve, Training
+
+_UNLABELLED = "#a0a0a0"
+# Warm for the rows to look at, cool for the rest; told apart by colour-blind readers too.
+_CONFIDENCE_SCALE = [[0.0, "#d1495b"], [0.5, "#edae49"], [1.0, "#2e7d8f"]]
+
+
+def map_figure(summary: Summary) -> dict[str, Any]:
+    """Build the map: one dot per sampled row, a diamond per exemplar, and the ways to colour the dots.
+
+    Returns
+    -------
+    dict
+        `data` and `layout` as plotly wants them; `modes`, from the name of a colouring to the marker that
+        makes it; `groups`, from the name of a colouring to the group of each dot and of each diamond.
+    """
+    sample, xy = summary.sample, summary.projection.coordinates
+    span = float(np.ptp(xy)) or 1.0
+    points = {"x": np.round(xy[:, 0] / span, 4).tolist(), "y": np.round(xy[:, 1] / span, 4).tolist()}
+    hover: list[list[Any]] = [
+        [int(row), int(label), round(float(confidence), 3)]
+        for row, label, confidence in zip(sample.rows, sample.labels, sample.confidence, strict=True)
+    ]
+    template = "row %{customdata[0]}<br>cluster %{customdata[1]}<br>confidence %{customdata[2]:.2f}"
+    members = {"cluster": sample.labels.tolist()}
+    modes = {
+        "cluster": _discrete(sample.labels.tolist(), colours(sample.n_clusters)),
+        "confidence": _confidence_mode(summary),
+    }
+    if summary.classes is not None:
+        names, codes = summary.classes.names, summary.classes.codes[sample.rows].tolist()
+        members["class"] = codes
+        modes["class"] = _discrete([code + 1 for code in codes], [_UNLABELLED, *colours(len(names))])
+        for entry, code in zip(hover, codes, strict=True):
+            entry.append(_hover_text(names[code] if code >= 0 else "not labelled"))
+        template += "<br>class %{customdata[3]}"
+    dots = points | {
+        "type": "scatter",
+        "mode": "markers",
+        "customdata": hover,
+        "hovertemplate": template + "<extra></extra>",
+        "marker": modes["cluster"] | {"size": 6, "opacity": 0.85},
+        "unselected": {"marker": {"opacity": 0.06}},
+        "selected": {"marker": {"opacity": 0.95}},
+    }
+    at = np.flatnonzero(np.isin(sample.rows, list(sample.exemplars.values()))).tolist()
+    diamonds = {axis: [values[i] for i in at] for axis, values in points.items()} | {
+        "type": "scatter",
+        "mode": "markers",
+        "customdata": [hover[i] for i in at],
+        "hovertemplate": f"exemplar<br>{template}<extra></extra>",
+        "marker": {"symbol": "diamond-open", "size": 11 if len(at) <= 30 else 7, "line": {"width": 2}},
+        "unselected": {"marker": {"opacity": 0.06}},
+    }
+    groups = {mode: [all_, [all_[i] for i in at]] for mode, all_ in members.items()}
+    return {"data": [dots, diamonds], "layout": _map_layout(), "modes": modes, "groups": groups}
+
+
+def _confidence_mode(summary: Summary) -> dict[str, Any]:
+    return {
+        "color": np.round(summary.sample.confidence, 3).tolist(),
+        "colorscale": _CONFIDENCE_SCALE,
+        # No row can be less sure of its own cluster than when all are equally likely.
+        "cmin": round(1 / summary.sample.n_clusters, 3),
+        "cmax": 1,
+        "showscale": True,
+    }
+
+
+def _hover_text(name: str) -> str:
+    """Escape a name for plotly, which reads some HTML in hover texts, and knows no &quot;."""
+    return escape(name, quote=False)
+
+
+def _discrete(codes: list[int], palette: list[str]) -> dict[str, Any]:
+    """Colour by number through a scale of steps, which is far shorter than one colour per dot."""
+    n = len(palette)
+    steps = [[edge / n, colour] for i, colour in enumerate(palette) for edge in (i, i + 1)]
+    return {"color": codes, "colorscale": steps, "cmin": -0.5, "cmax": n - 0.5, "showscale": False}
+
+
+def _map_layout() -> dict[str, Any]:
+    bare = {"visible": False, "showgrid": False, "zeroline": False}
+    return {
+        "xaxis": bare,
+        # Distances on the map mean the same in both directions.
+        "yaxis": bare | {"scaleanchor": "x", "scaleratio": 1},
+        "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
+        "showlegend": False,
+        "hovermode": "closest",
+    }
+
+
+def curve_figures(training: Training) -> list[dict[str, Any]]:
+    """Build one small figure per curve, all over the same positions, with the phases as bands.
+
+    Returns
+    -------
+    list of dict
+        `name`, `data` and `layout` of each.
+    """
+    return [_curve_figure(curve, training) for curve in training.curves]
+
+
+def _curve_figure(curve: Curve, training: Training) -> dict[str, Any]:
+    steps = list(range(1, training.steps + 1))
+    line = {
+        "type": "scatter",
+        "mode": "lines" if training.steps > 1 else "markers",
+        "x": steps,
+        "y": curve.values,
+        "hovertemplate": "epoch %{x}<br>%{y:.5g}<extra></extra>",
+        "connectgaps": False,
+    }
+    bands, names = [], []
+    for i, phase in enumerate(training.phases):
+        left, right = phase.start - 0.5, phase.stop + 0.5
+        if i % 2 == 1:
+            bands.append(
+                {"type": "rect", "xref": "x", "yref": "paper", "x0": left, "x1": right, "y0": 0, "y1": 1}
+                | {"line": {"width": 0}, "opacity": 0.12, "layer": "below"}
+            )
+        # A name needs room; the table behind the curves has them all.
+        if right - left >= 0.12 * training.steps:
+            names.append(
+                {"text": _hover_text(phase.name), "x": (left + right) / 2, "xref": "x", "yref": "paper"}
+                | {"y": 1, "yanchor": "bottom", "showarrow": False, "font": {"size": 11}}
+            )
+    return {
+        "name": curve.name,
+        "data": [line],
+        "layout": {
+            "xaxis": {"range": [0.5, training.steps + 0.5], "nticks": 6, "zeroline": False},
+            "yaxis": {"nticks": 5, "zeroline": False, "automargin": True},
+            "margin": {"l": 44, "r": 8, "t": 20 if names else 8, "b": 26},
+            "shapes": bands,
+            "annotations": names,
+            "showlegend": False,
+        },
+    }

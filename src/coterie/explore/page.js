@@ -1,0 +1,128 @@
+"use strict";
+
+(function () {
+  const report = JSON.parse(document.getElementById("report-data").textContent);
+  const mapPlot = document.getElementById("map-plot");
+  const curvePlots = Array.from(document.querySelectorAll(".plot.curve"));
+  const chipGroups = Array.from(document.querySelectorAll(".chips"));
+  const narrow = window.matchMedia("(max-width: 800px)");
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const config = { responsive: true, displaylogo: false, displayModeBar: false };
+
+  function colour(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  }
+
+  // Colours of the page, so that plots follow light and dark.
+  function theme() {
+    return {
+      paper_bgcolor: "rgba(0,0,0,0)",
+      plot_bgcolor: "rgba(0,0,0,0)",
+      font: { color: colour("--soft"), family: getComputedStyle(document.body).fontFamily, size: 11 },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--soft"), activecolor: colour("--accent") },
+      hoverlabel: {
+        bgcolor: colour("--card"),
+        bordercolor: colour("--line"),
+        font: { color: colour("--ink"), size: 13 },
+      },
+    };
+  }
+
+  function colorbar() {
+    return {
+      orientation: "h", x: 0.5, xanchor: "center", y: 0, yanchor: "top", len: narrow.matches ? 0.9 : 0.4,
+      thickness: 10, outlinewidth: 0, title: { text: "confidence", side: "top" },
+    };
+  }
+
+  function drawMap() {
+    const figure = report.map;
+    figure.data[0].marker.colorbar = colorbar();
+    figure.data[1].marker.line.color = colour("--ink");
+    figure.data[1].marker.color = colour("--ink");
+    // A finger that scrolls the page must not drag the map.
+    const layout = Object.assign({}, figure.layout, theme(), { dragmode: narrow.matches ? false : "pan" });
+    layout.margin = Object.assign({}, layout.margin, { b: figure.data[0].marker.showscale ? 56 : 10 });
+    const options = Object.assign({}, config, {
+      displayModeBar: !narrow.matches,
+      modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]],
+    });
+    return Plotly.react(mapPlot, figure.data, layout, options);
+  }
+
+  function drawCurves() {
+    curvePlots.forEach(function (plot, i) {
+      const figure = report.curves[i];
+      const line = colour("--line");
+      figure.data[0].line = { color: colour("--accent"), width: 2 };
+      figure.data[0].marker = { color: colour("--accent") };
+      figure.layout.shapes.forEach(function (band) { band.fillcolor = colour("--band"); });
+      const layout = Object.assign({}, figure.layout, theme(), { dragmode: false });
+      layout.xaxis = Object.assign({}, layout.xaxis, { gridcolor: line, linecolor: line });
+      layout.yaxis = Object.assign({}, layout.yaxis, { gridcolor: line, linecolor: line });
+      Plotly.react(plot, figure.data, layout, config);
+    });
+  }
+
+  function pressed(group) {
+    return Array.from(group.querySelectorAll("[aria-pressed=true]")).map(function (button) {
+      return Number(button.dataset.group);
+    });
+  }
+
+  // Dim every mark whose group is not pressed; no group pressed means all are shown.
+  function highlight(mode) {
+    const group = chipGroups.find(function (chips) { return chips.dataset.mode === mode; });
+    const chosen = new Set(group ? pressed(group) : []);
+    report.map.data.forEach(function (trace, t) {
+      if (chosen.size === 0) {
+        delete trace.selectedpoints;
+        return;
+      }
+      trace.selectedpoints = [];
+      report.map.groups[mode][t].forEach(function (member, i) {
+        if (chosen.has(member)) trace.selectedpoints.push(i);
+      });
+    });
+  }
+
+  function colourBy(mode) {
+    chipGroups.forEach(function (chips) { chips.hidden = chips.dataset.mode !== mode; });
+    Object.assign(report.map.data[0].marker, report.map.modes[mode]);
+    highlight(mode);
+    drawMap();
+    const told = mapPlot.getAttribute("aria-label").replace(/coloured by .*/, "coloured by " + mode);
+    mapPlot.setAttribute("aria-label", told);
+  }
+
+  function currentMode() {
+    return document.querySelector("input[name=colour]:checked").value;
+  }
+
+  chipGroups.forEach(function (chips) {
+    chips.addEventListener("click", function (event) {
+      const button = event.target.closest("button");
+      if (!button) return;
+      if (button.classList.contains("clear")) {
+        chips.querySelectorAll("[aria-pressed]").forEach(function (b) { b.setAttribute("aria-pressed", "false"); });
+      } else {
+        button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") !== "true"));
+      }
+      colourBy(currentMode());
+    });
+  });
+
+  document.querySelectorAll("input[name=colour]").forEach(function (radio) {
+    radio.addEventListener("change", function () { colourBy(radio.value); });
+  });
+
+  function draw() {
+    colourBy(currentMode());
+    drawCurves();
+  }
+
+  dark.addEventListener("change", draw);
+  narrow.addEventListener("change", draw);
+  draw();
+  document.documentElement.dataset.ready = "yes";
+})();

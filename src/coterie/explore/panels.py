@@ -1,0 +1,301 @@
+"""The parts of the page: each turns a summary into a piece of HTML that also reads well without its plot."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from coterie.explore.markup import Html, details, element, join, table
+from coterie.explore.palette import colours
+from coterie.explore.pieces import counted, section, swatch, thumbnail
+from coterie.explore.summary import Cluster, Summary
+
+_BARS = 20
+_TABLE_STEPS = 200
+_SCORE_NAMES = {
+    "accuracy": "Accuracy",
+    "nmi": "NMI",
+    "ari": "ARI",
+    "purity": "Purity",
+    "pairwise_f": "Pairwise F",
+    "fowlkes_mallows": "Fowlkes-Mallows",
+}
+
+
+def facts(summary: Summary) -> Html:
+    """Show the run at a glance."""
+    used = sum(cluster.size > 0 for cluster in summary.clusters)
+    empty = len(summary.clusters) - used
+    widths = ", ".join(f"{name} ({dim:,})" for name, dim in summary.views)
+    single = len(summary.views) == 1
+    seconds = summary.training.seconds
+    entries = [
+        ("Method", summary.method),
+        ("Rows", f"{summary.n_rows:,}"),
+        ("Clusters", f"{used}" + (f" (and {empty} empty)" if empty else "")),
+        ("Features", f"{summary.views[0][1]:,}") if single else ("Views (features)", widths),
+        ("Training time", "not recorded" if seconds is None else duration(seconds)),
+        ("Seed", summary.seed),
+    ]
+    return element(
+        "dl",
+        *(element("div", element("dt", name), element("dd", value)) for name, value in entries),
+        class_="facts",
+    )
+
+
+def duration(seconds: float) -> str:
+    """Write a time span the way people say it.
+
+    Examples
+    --------
+    >>> duration(0.25), duration(42.04), duration(754)
+    ('0.25 s', '42 s', '12 min 34 s')
+    """
+    if seconds < 10:
+        return f"{seconds:.2g} s"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def scores(summary: Summary) -> Html:
+    """Show the scores against the known classes, or nothing when there are none."""
+    if not summary.scores:
+        return Html("")
+    headings = ["Clustering", *_SCORE_NAMES.values()]
+    rows = [[name, *(f"{found[key]:.3f}" for key in _SCORE_NAMES)] for name, found in summary.scores.items()]
+    classes = summary.classes
+    unlabelled = 0 if classes is None else int((classes.codes < 0).sum())
+    note = "How well the clusters agree with the known classes; 1 is perfect."
+    if unlabelled:
+        note += f" {counted(unlabelled, 'row')} without a known class left out."
+    shown = table("Scores against the known classes", headings, rows, quiet=True)
+    return section("scores", "Agreement with known classes", shown, note=note)
+
+
+def map_panel(summary: Summary) -> Html:
+    """Show the map with its controls; the plot itself is drawn by the page's script."""
+    modes = {"cluster": "Cluster", "confidence": "Confidence"}
+    if summary.classes is not None:
+        modes["class"] = "Known class"
+    choices = (element("label", _radio(mode, mode == "cluster"), name) for mode, name in modes.items())
+    switch = element("fieldset", element("legend", "Colour by"), *choices, class_="switch")
+    used = [cluster.number for cluster in summary.clusters if cluster.size]
+    palette = colours(len(summary.clusters))
+    chips = [_chips("cluster", "Clusters", [(c, f"{c}", palette[c]) for c in used])]
+    if summary.classes is not None:
+        paints = colours(len(summary.classes.names))
+        named = zip(summary.classes.names, paints, strict=True)
+        chips.append(
+            _chips("class", "Known classes", [(c, name, paint) for c, (name, paint) in enumerate(named)])
+        )
+    described = f"Map of {len(summary.sample.rows):,} rows, coloured by cluster"
+    plot = element("div", id="map-plot", class_="plot map", role="img", aria_label=described)
+    sample, n = len(summary.sample.rows), summary.n_rows
+    whole = f"All {n:,} rows" if sample == n else f"{sample:,} of {n:,} rows, small clusters included,"
+    note = (
+        f"{whole} laid out by {_how(summary.projection.method)}. Diamonds mark the exemplars. "
+        "Press the buttons below the map to pick out groups."
+    )
+    return section("map", "Map", switch, plot, *chips, note=note)
+
+
+def _radio(mode: str, checked: bool) -> Html:
+    return Html(f'<input type="radio" name="colour" value="{mode}"{" checked" if checked else ""}>')
+
+
+def _how(method: str) -> str:
+    if method == "t-SNE":
+        return (
+            "t-SNE of the model's embedding (near rows are alike; distances between far groups mean little)"
+        )
+    if method == "PCA":
+        return "the two main directions (PCA) of the model's embedding"
+    return "the model's own two-dimensional embedding"
+
+
+def _chips(mode: str, label: str, groups: list[tuple[int, str, str]]) -> Html:
+    buttons = [
+        element(
+            "button",
+            swatch(colour),
+            name,
+            type="button",
+            aria_pressed="false",
+            data_group=number,
+        )
+        for number, name, colour in groups
+    ]
+    clear = element("button", "Show all", type="button", class_="clear")
+    return element("div", clear, *buttons, class_="chips", role="group", aria_label=label, data_mode=mode)
+
+
+def sizes_panel(summary: Summary) -> Html:
+    """Show how many rows each cluster has, the largest first, as a table with bars."""
+    ordered = sorted(summary.clusters, key=lambda cluster: -cluster.size)
+    largest = max(cluster.size for cluster in ordered)
+    palette = colours(len(ordered))
+    rows = [_size_row(cluster, summary, largest, palette[cluster.number]) for cluster in ordered]
+    headings = ["Cluster", Html('<span class="hidden">Bar</span>'), "Rows", "Share", "Confidence", "Nearest"]
+    if summary.classes is not None:
+        headings.append("Commonest class")
+    shown = table("Rows in each cluster", headings, rows[:_BARS], class_="sizes", quiet=True)
+    if len(rows) <= _BARS:
+        return section("sizes", "Cluster sizes", shown)
+    everything = table("Rows in each cluster, all clusters", headings, rows, class_="sizes")
+    return section(
+        "sizes",
+        "Cluster sizes",
+        shown,
+        details(f"All {len(rows)} clusters in a table", everything),
+        note=f"The {_BARS} largest of {len(rows)}.",
+    )
+
+
+def _size_row(cluster: Cluster, summary: Summary, largest: int, colour: str) -> list[object]:
+    cells: list[object] = [
+        join([swatch(colour), str(cluster.number)]),
+        _bar(100 * cluster.size / largest, colour),
+        f"{cluster.size:,}",
+        f"{cluster.size / summary.n_rows:.1%}",
+        "" if cluster.confidence is None else f"{cluster.confidence:.2f}",
+        ", ".join(map(str, cluster.neighbours[:3])),
+    ]
+    if summary.classes is not None:
+        cells.append(
+            "" if cluster.commonest is None else f"{cluster.commonest[0]} ({cluster.commonest[1]:.0%})"
+        )
+    return cells
+
+
+def _bar(percent: float, colour: str | None = None) -> Html:
+    paint = "" if colour is None else f";background:{colour}"
+    return element(
+        "div", element("i", "", style=f"width:{percent:.1f}%{paint}"), class_="bar", aria_hidden="true"
+    )
+
+
+def confidence_panel(summary: Summary) -> Html:
+    """Show how sure the model is: a histogram drawn with plain boxes, and its numbers."""
+    counts = summary.histogram
+    share = counts / counts.sum()
+    edges = np.linspace(0, 1, len(counts) + 1)
+    columns = [
+        element(
+            "i",
+            "",
+            style=f"height:{100 * part / share.max():.1f}%",
+            title=f"{low:.2f} to {high:.2f}: {part:.1%}",
+        )
+        for part, low, high in zip(share, edges[:-1], edges[1:], strict=True)
+    ]
+    sure = float(share[edges[:-1] >= 0.9 - 1e-9].sum())
+    unsure = float(share[edges[1:] <= 0.5 + 1e-9].sum())
+    words = f"{sure:.0%} of the rows have a confidence of 0.9 or more, {unsure:.0%} of 0.5 or less."
+    plot = element(
+        "div", *columns, class_="histogram", role="img", aria_label=f"Histogram of confidence. {words}"
+    )
+    axis = element(
+        "div", *(element("span", mark) for mark in ("0", "0.25", "0.5", "0.75", "1")), class_="axis"
+    )
+    numbers = table(
+        "Rows by confidence",
+        ["Confidence", "Share of rows"],
+        [
+            [f"{a:.2f} to {b:.2f}", f"{part:.1%}"]
+            for a, b, part in zip(edges[:-1], edges[1:], share, strict=True)
+        ],
+    )
+    note = f"Membership of a row in its own cluster. {words}"
+    if len(summary.sample.rows) < summary.n_rows:
+        note += " Estimated from the sample."
+    return section("confidence", "Confidence", plot, axis, details("Numbers in a table", numbers), note=note)
+
+
+def uncertain_panel(summary: Summary) -> Html:
+    """List the rows of which the model is least sure."""
+    sample = summary.sample
+    pictures = summary.thumbnails is not None
+    headings = ["Row", *(["Image"] if pictures else []), "Cluster", "Runner-up", "Confidence"]
+    if summary.classes is not None:
+        headings.append("Known class")
+    rows: list[list[object]] = []
+    for position in summary.least_certain:
+        row = int(sample.rows[position])
+        cells: list[object] = [row]
+        if pictures:
+            cells.append(thumbnail(summary, row, f"Row {row}"))
+        cells += [
+            int(sample.labels[position]),
+            int(sample.second[position]) if sample.n_clusters > 1 else "none",
+            f"{sample.confidence[position]:.3f}",
+        ]
+        if summary.classes is not None:
+            code = summary.classes.codes[row]
+            cells.append(summary.classes.names[code] if code >= 0 else "not labelled")
+        rows.append(cells)
+    where = "" if len(sample.rows) == summary.n_rows else " among the sampled ones"
+    note = (
+        f"The {counted(len(rows), 'row')}{where} that the model could place least clearly: look here first."
+    )
+    half = -(-len(rows) // 2)
+    halves = [
+        table(f"Least certain rows, {which}", headings, part, quiet=True)
+        for which, part in (("first half", rows[:half]), ("second half", rows[half:]))
+    ]
+    return section("uncertain", "Least certain rows", element("div", *halves, class_="columns"), note=note)
+
+
+def training_panel(summary: Summary) -> Html:
+    """Show the training curves, each on its own scale; drawn by the page's script, with a table behind."""
+    training = summary.training
+    if not training.curves:
+        return section("training", "Training", note="The model keeps no history of its training.")
+    plots = [
+        element(
+            "figure",
+            element("figcaption", curve.name.replace("_", " ")),
+            element("div", class_="plot curve", role="img", aria_label=_described(curve.name, curve.values)),
+        )
+        for curve in training.curves
+    ]
+    phases = ", ".join(f"{phase.name} ({phase.start} to {phase.stop})" for phase in training.phases)
+    note = counted(training.steps, "epoch") + (f" in phases: {phases}." if phases else ".")
+    return section(
+        "training",
+        "Training",
+        element("div", *plots, class_="curves"),
+        details("Numbers in a table", _curve_table(summary)),
+        note=note,
+    )
+
+
+def _described(name: str, values: Iterable[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return f"Curve of {name}, from {known[0]:.4g} to {known[-1]:.4g}, lowest {min(known):.4g}"
+
+
+def _curve_table(summary: Summary) -> Html:
+    training = summary.training
+    step = -(-training.steps // _TABLE_STEPS)
+    shown = sorted({*range(1, training.steps + 1, step), training.steps})
+    phase_of = {at: phase.name for phase in training.phases for at in range(phase.start, phase.stop + 1)}
+    headings = ["Epoch", *(["Phase"] if phase_of else []), *(curve.name for curve in training.curves)]
+    rows = []
+    for at in shown:
+        values = (curve.values[at - 1] for curve in training.curves)
+        numbers = ["" if value is None else f"{value:.5g}" for value in values]
+        rows.append([at, *([phase_of[at]] if phase_of else []), *numbers])
+    caption = "Training" if step == 1 else f"Training, every {step}th epoch and the last"
+    return table(caption, headings, rows)
+
+
+def parameters_panel(summary: Summary) -> Html:
+    """List what it takes to repeat the run."""
+    parameters = table("Parameters", ["Parameter", "Value"], summary.parameters.items(), class_="code")
+    versions = table("Versions", ["Package", "Version"], summary.versions.items(), class_="code")
+    return section(
+        "parameters", "Parameters and versions", element("div", parameters, versions, class_="columns")
+    )

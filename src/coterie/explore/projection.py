@@ -1,0 +1,94 @@
+"""A map of the embedding on which a person can see the clusters."""
+
+import importlib.util
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.decomposition import PCA
+
+from coterie.errors import InputError
+
+# t-SNE compares neighbourhoods; below this many rows there are none to speak of.
+_FEWEST_ROWS_FOR_TSNE = 20
+_MOST_INPUTS_FOR_TSNE = 50
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Two coordinates per row, and the name of what computed them.
+
+    Attributes
+    ----------
+    coordinates : ndarray of shape (n, 2)
+        Where each row is drawn.
+    method : str
+        "t-SNE", "PCA" or "embedding" when the embedding itself has two dimensions.
+    """
+
+    coordinates: NDArray[np.float64]
+    method: str
+
+
+def project(embedding: NDArray[np.floating], how: str = "auto", *, random_state: int = 0) -> Projection:
+    """Lay rows out in the plane.
+
+    Parameters
+    ----------
+    embedding : ndarray of shape (n, d)
+        What `transform` returned.
+    how : {"auto", "tsne", "pca"}, default="auto"
+        "auto" draws a two-dimensional embedding as it is, and otherwise takes t-SNE when openTSNE is
+        installed and there are enough rows, PCA when not.
+    random_state : int, default=0
+        Seed of t-SNE.
+
+    Returns
+    -------
+    Projection
+        The coordinates and the method that was used.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).normal(size=(10, 4))
+    >>> project(rows, "pca").coordinates.shape
+    (10, 2)
+    >>> project(rows[:, :2]).method
+    'embedding'
+    """
+    if how not in ("auto", "tsne", "pca"):
+        raise InputError(f"embedding must be 'auto', 'tsne' or 'pca', not {how!r}.")
+    points = np.asarray(embedding, dtype=np.float64)
+    if how == "auto" and points.shape[1] == 2:
+        return Projection(points, "embedding")
+    installed = importlib.util.find_spec("openTSNE") is not None
+    if how == "tsne" and not installed:
+        raise InputError(
+            "A t-SNE map needs openTSNE: pip install 'coterie[explore]', or choose embedding='pca'."
+        )
+    if how == "pca" or not installed or len(points) < _FEWEST_ROWS_FOR_TSNE:
+        return Projection(_pca(points, 2), "PCA")
+    return Projection(_tsne(points, random_state), "t-SNE")
+
+
+def _pca(points: NDArray[np.float64], width: int) -> NDArray[np.float64]:
+    """Return the leading principal components, with columns of zeros where there are fewer."""
+    size = min(width, *points.shape)
+    found = PCA(size, random_state=0).fit_transform(points)
+    return np.pad(found, ((0, 0), (0, width - size)))
+
+
+def _tsne(points: NDArray[np.float64], random_state: int) -> NDArray[np.float64]:
+    from openTSNE import TSNE
+
+    if points.shape[1] > _MOST_INPUTS_FOR_TSNE:
+        points = _pca(points, _MOST_INPUTS_FOR_TSNE)
+    # One thread and exact neighbours: the same map on every machine; 5,000 rows take a few seconds.
+    layout = TSNE(
+        perplexity=min(30.0, (len(points) - 1) / 3),
+        neighbors="exact",
+        initialization="pca",
+        n_jobs=1,
+        random_state=random_state,
+    )
+    return np.asarray(layout.fit(points), dtype=np.float64)

@@ -1,0 +1,186 @@
+"""The report: one HTML file that needs nothing else, neither a network nor a server."""
+
+import base64
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from coterie import __version__
+from coterie.errors import InputError
+from coterie.explore import cards, figures, panels
+from coterie.explore.markup import Html, element, join, json_for_script
+from coterie.explore.summary import Summary, summarise
+
+
+def write_report(
+    model: Any,
+    X: Any,
+    path: str | os.PathLike[str],
+    *,
+    truth: ArrayLike | None = None,
+    compare: Mapping[str, ArrayLike] | None = None,
+    image_shape: tuple[int, ...] | None = None,
+    feature_names: Sequence[Any] | Mapping[str, Sequence[str]] | None = None,
+    max_rows: int = 5000,
+    embedding: str = "auto",
+    title: str | None = None,
+    random_state: int = 0,
+) -> Path:
+    """Write what a fitted model found as one self-contained HTML file.
+
+    Parameters
+    ----------
+    model : estimator
+        Any fitted estimator of coterie, or another with `labels_`, `predict_proba`, `transform` and
+        `get_params`. `history_`, `exemplar_indices_`, `exemplars_` and `versions_` are shown when present.
+    X : array, several views, or Views
+        The rows the model was fitted on, in the same order. Only a sample is read.
+    path : str or path
+        Where to write. The file appears complete or not at all.
+    truth : array-like of shape (n,), optional
+        Known classes, integers or strings, -1 where unknown: adds scores and a colouring.
+    compare : mapping of str to array-like, optional
+        Labels of other clusterings of the same rows, such as ``{"k-means": labels}``, scored beside the
+        model's. Used only with `truth`.
+    image_shape : tuple, optional
+        (height, width), (height, width, channels) or (channels, height, width) of a row that is an image.
+    feature_names : sequence or mapping, optional
+        Names of the columns; for several views a sequence of sequences or a mapping by view.
+    max_rows : int, default=5000
+        The most rows to sample for the map and the confidences, besides the exemplars.
+    embedding : {"auto", "tsne", "pca"}, default="auto"
+        How the map is drawn: "auto" takes t-SNE when openTSNE is installed, else PCA.
+    title : str, optional
+        Heading of the page.
+    random_state : int, default=0
+        Decides the sample and the map.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.mixture import GaussianMixture
+    >>> class Mixture(GaussianMixture):
+    ...     def transform(self, X):
+    ...         return X
+    >>> X = np.repeat([[0.0, 0.0], [5.0, 5.0]], 20, axis=0) + np.random.default_rng(0).normal(size=(40, 2))
+    >>> model = Mixture(2, random_state=0)
+    >>> model.labels_ = model.fit_predict(X)
+    >>> folder = getfixture("tmp_path")
+    >>> write_report(model, X, folder / "report.html").name
+    'report.html'
+    """
+    script = _plotly_script()
+    summary = summarise(
+        model,
+        X,
+        truth=truth,
+        compare=compare,
+        image_shape=image_shape,
+        feature_names=feature_names,
+        max_rows=max_rows,
+        embedding=embedding,
+        random_state=random_state,
+    )
+    return _write(Path(path), render_page(summary, script, title=title))
+
+
+def render_page(summary: Summary, plotly_script: str, *, title: str | None = None) -> str:
+    """Assemble the page from a summary and the text of plotly's script.
+
+    A content security policy allows the two scripts by their hashes and nothing else: no request leaves the
+    page, and no script that might have come with the data runs.
+    """
+    name = title or f"{summary.method}: {len(summary.clusters)} clusters"
+    own_script = _resource("page.js")
+    policy = _policy(plotly_script, own_script)
+    body = [
+        element("a", "Skip to the map", href="#map", class_="skip"),
+        element("header", element("h1", name), panels.facts(summary)),
+        element("main", *_sections(summary)),
+        element("footer", f"Written by coterie {__version__}."),
+        element("noscript", "The map and the training curves need JavaScript; all tables work without it."),
+    ]
+    data = {"map": figures.map_figure(summary), "curves": figures.curve_figures(summary.training)}
+    return join(
+        [
+            Html('<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'),
+            Html(f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'),
+            Html('<meta name="viewport" content="width=device-width, initial-scale=1">\n'),
+            Html('<meta name="color-scheme" content="light dark">\n'),
+            element("title", name),
+            Html(f"\n<style>\n{_resource('style.css')}</style>\n</head>\n<body>\n"),
+            join(body, "\n"),
+            Html(f'\n<script type="application/json" id="report-data">{json_for_script(data)}</script>'),
+            Html(f"\n<script>{plotly_script}</script>\n<script>{own_script}</script>\n</body>\n</html>\n"),
+        ]
+    )
+
+
+def _sections(summary: Summary) -> list[Html]:
+    return [
+        panels.scores(summary),
+        panels.map_panel(summary),
+        cards.clusters_panel(summary),
+        element("div", panels.sizes_panel(summary), panels.confidence_panel(summary), class_="beside"),
+        panels.uncertain_panel(summary),
+        panels.training_panel(summary),
+        panels.parameters_panel(summary),
+    ]
+
+
+def _policy(*scripts: str) -> str:
+    """Allow these scripts, styles and drawn images; no address to load from or to send to."""
+    allowed = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "form-action 'none'; base-uri 'none'"
+    )
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+
+
+def _resource(name: str) -> str:
+    return resources.files("coterie.explore").joinpath(name).read_text(encoding="utf-8")
+
+
+def _plotly_script() -> str:
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise InputError("Writing a report needs plotly: pip install 'coterie[explore]'.") from None
+    return get_plotlyjs()
+
+
+def _write(path: Path, page: str) -> Path:
+    """Write through a temporary file beside the target, so that a crash leaves the old file whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(page)
+        # mkstemp makes files that only their owner can read; a report is for others too.
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return path
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,96 @@
+"""The rows behind a report: what the model is given and what a person is shown."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.data import as_views
+from coterie.errors import InputError
+
+_CHUNK_BYTES = 64 * 2**20
+_MOST_CHUNK_ROWS = 2048
+
+
+class Table:
+    """The data as a model wants them and as a person reads them.
+
+    Both differ when the model cuts one table into views by its `views` parameter: the model gets the whole
+    rows, the person sees the views.
+
+    Parameters
+    ----------
+    X : array, several views, or Views
+        The data.
+    model : estimator
+        Asked for its `views` parameter.
+    feature_names : sequence, mapping or None
+        Names of the columns, see `coterie.explore.summary.summarise`.
+    """
+
+    def __init__(self, X: Any, model: Any, feature_names: Any = None) -> None:
+        self._whole = as_views(X)
+        self._groups = model.get_params().get("views") if self._whole.n_views == 1 else None
+        self._shown = as_views(self._whole, views=self._groups)
+        self.n_rows = self._whole.n_rows
+        self.views = list(zip(self._shown.names, self._shown.dims, strict=True))
+        self.feature_names = self._names(feature_names)
+
+    def for_model(self, rows: NDArray[np.integer]) -> Any:
+        """Return rows in the form that the model's methods take."""
+        return self._whole.read(rows)[0] if self._whole.n_views == 1 else self._whole.select(rows)
+
+    def read(self, rows: NDArray[np.integer]) -> tuple[list[NDArray[np.float32]], NDArray[np.bool_]]:
+        """Return rows of every view, and which views each row has, shape (b, v)."""
+        return self._shown.read(rows), self._shown.present_rows(rows)
+
+    def read_view(self, view: int, rows: NDArray[np.integer]) -> NDArray[np.float32]:
+        """Return rows of one view; zeros where it is missing."""
+        return self._shown.read_view(view, rows)
+
+    def split(self, rows: Any) -> list[NDArray[np.float32]]:
+        """Return other rows of the same kind, such as decoded exemplars, view by view."""
+        return as_views(rows, views=self._groups).read(slice(None))
+
+    def chunks(self, rows: NDArray[np.integer]) -> Iterator[NDArray[np.integer]]:
+        """Cut row numbers into parts that fit easily into memory."""
+        width = sum(dim for _, dim in self.views)
+        step = max(1, min(_MOST_CHUNK_ROWS, _CHUNK_BYTES // (4 * width)))
+        for start in range(0, len(rows), step):
+            yield rows[start : start + step]
+
+    def view_of_size(self, size: int) -> int:
+        """Return the first view with this many features."""
+        for view, (_, dim) in enumerate(self.views):
+            if dim == size:
+                return view
+        have = ", ".join(f"{name} has {dim}" for name, dim in self.views)
+        raise InputError(f"image_shape needs a view with {size} features, but {have}; correct image_shape.")
+
+    def _names(self, given: Any) -> list[Sequence[str]]:
+        """Return the names of the columns of each view."""
+        if given is None:
+            stored = self._shown.feature_names
+        elif isinstance(given, Mapping):
+            unknown = [name for name in given if name not in self._shown.names]
+            if unknown:
+                raise InputError(
+                    f"feature_names is for a view {unknown[0]!r}, but X has {self._shown.names}."
+                )
+            stored = tuple(given.get(name) for name in self._shown.names)
+        else:
+            stored = (given,) if len(self.views) == 1 else tuple(given)
+        if len(stored) != len(self.views):
+            raise InputError(
+                f"feature_names has {len(stored)} lists but X has {len(self.views)} views; give one per view."
+            )
+        return [_checked_names(names, *view) for names, view in zip(stored, self.views, strict=True)]
+
+
+def _checked_names(names: Sequence[str] | None, view: str, dim: int) -> Sequence[str]:
+    if names is None:
+        return [f"feature {j}" for j in range(dim)]
+    if len(names) != dim:
+        raise InputError(f"feature_names has {len(names)} names but view '{view}' has {dim} features.")
+    return names

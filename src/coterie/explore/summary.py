@@ -1,0 +1,294 @@
+"""Everything that a person is shown about a fitted model, as plain values.
+
+The report and the local page both draw from a `Summary`; nothing here knows about HTML.
+"""
+
+# n rows, s sampled rows, k clusters, d width of the embedding
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coterie.errors import InputError
+from coterie.explore.features import Feature
+from coterie.explore.pictures import ImageLayout
+from coterie.explore.projection import Projection, project
+from coterie.explore.reading import Reading, Thumbnails, read_sample, read_thumbnails
+from coterie.explore.rows import Table
+from coterie.explore.training import Training, read_history
+from coterie.metrics import score_all
+
+_TYPICAL_ROWS = 5
+_UNSURE_ROWS = 3
+_LEAST_CERTAIN_ROWS = 20
+_HISTOGRAM_BINS = 20
+_PACKAGES = ("coterie", "numpy", "scipy", "scikit-learn", "torch")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One cluster.
+
+    Attributes
+    ----------
+    number : int
+        Its label.
+    size : int
+        Its rows in all the data.
+    confidence : float or None
+        Mean membership of its sampled rows; None for an empty cluster.
+    exemplar : int or None
+        The real row that stands for it.
+    typical, unsure : list of int
+        Sampled rows nearest to the mean of its embedding, and those with the lowest membership.
+    neighbours : list of int
+        The other clusters that are not empty, nearest first by the mean of the embedding.
+    features : list of Feature
+        What sets it apart, view by view, the largest difference first.
+    commonest : tuple of (str, float) or None
+        The commonest known class among its rows, and that class's share of its labelled rows.
+    """
+
+    number: int
+    size: int
+    confidence: float | None
+    exemplar: int | None
+    typical: list[int]
+    unsure: list[int]
+    neighbours: list[int]
+    features: list[Feature]
+    commonest: tuple[str, float] | None
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The known classes.
+
+    Attributes
+    ----------
+    names : list of str
+        Distinct classes in order.
+    codes : ndarray of shape (n,)
+        For each row of the data the position of its class in `names`, -1 when it is not labelled.
+    """
+
+    names: list[str]
+    codes: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the report shows.
+
+    Attributes
+    ----------
+    method : str
+        Name of the estimator's class.
+    n_rows : int
+        Rows of the data.
+    views : list of (str, int)
+        Name and number of features of each view.
+    seed : str
+        The model's random_state.
+    scores : dict of str to dict
+        Scores against the known classes: of the method, and of what it is compared with.
+    clusters : list of Cluster
+        By number.
+    sample : Reading
+        The rows that were looked at.
+    projection : Projection
+        Where they lie on the map.
+    least_certain : list of int
+        Positions in the sample, the lowest confidence first.
+    histogram : ndarray of shape (bins,)
+        Estimated rows of the data by confidence, in equal steps from 0 to 1.
+    thumbnails : Thumbnails or None
+        Images of rows, when rows are images.
+    classes : Classes or None
+        The known classes.
+    training : Training
+        Curves and phases.
+    parameters, versions : dict of str to str
+        What it takes to do it again.
+    """
+
+    method: str
+    n_rows: int
+    views: list[tuple[str, int]]
+    seed: str
+    scores: dict[str, dict[str, float]]
+    clusters: list[Cluster]
+    sample: Reading
+    projection: Projection
+    least_certain: list[int]
+    histogram: NDArray[np.float64]
+    thumbnails: Thumbnails | None
+    classes: Classes | None
+    training: Training
+    parameters: dict[str, str]
+    versions: dict[str, str]
+
+
+def summarise(
+    model: Any,
+    X: Any,
+    *,
+    truth: ArrayLike | None = None,
+    compare: Mapping[str, ArrayLike] | None = None,
+    image_shape: tuple[int, ...] | None = None,
+    feature_names: Sequence[Any] | Mapping[str, Sequence[str]] | None = None,
+    max_rows: int = 5000,
+    embedding: str = "auto",
+    random_state: int = 0,
+) -> Summary:
+    """Look at a sample of rows through a fitted model and collect what is worth showing.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted on `X`.
+    X : array, several views, or Views
+        The rows the model was fitted on. Only the sampled ones are read, a chunk at a time.
+    truth : array-like of shape (n,), optional
+        Known classes, -1 where unknown.
+    compare : mapping of str to array-like, optional
+        Labels of other clusterings of the same rows, by name; scored beside the model's against `truth`.
+    image_shape : tuple, optional
+        Shape of one row as an image, for the first view that has this many features.
+    feature_names : sequence or mapping, optional
+        Names of the columns; for several views a sequence of sequences or a mapping by view. By default what
+        the data say themselves.
+    max_rows : int, default=5000
+        The most rows to sample, besides the exemplars.
+    embedding : {"auto", "tsne", "pca"}, default="auto"
+        How the map is drawn, see `coterie.explore.projection.project`.
+    random_state : int, default=0
+        Decides the sample and the map.
+
+    Returns
+    -------
+    Summary
+        Plain values.
+    """
+    labels = np.asarray(model.labels_)
+    table = Table(X, model, feature_names)
+    if len(labels) != table.n_rows:
+        raise InputError(
+            f"X has {table.n_rows} rows but the model was fitted on {len(labels)}; give the same rows."
+        )
+    layout = None if image_shape is None else ImageLayout.from_shape(tuple(image_shape))
+    picture_view = None if layout is None else table.view_of_size(layout.size)
+    classes = None if truth is None else _classes(truth, table.n_rows)
+    scores = {} if truth is None else _scores(type(model).__name__, truth, labels, compare or {})
+
+    sample = read_sample(model, table, labels, max_rows, random_state)
+    # Pixels are shown as images, not as a list of columns.
+    features = sample.top_features(table, skip=picture_view)
+    clusters = _clusters(sample, features, np.bincount(labels, minlength=sample.n_clusters), classes, labels)
+    least_certain = np.argsort(sample.confidence, kind="stable")[:_LEAST_CERTAIN_ROWS].tolist()
+    shown = {row for c in clusters for row in [c.exemplar, *c.typical] if row is not None}
+    shown.update(sample.rows[least_certain].tolist())
+    parameters = {name: repr(value) for name, value in sorted(model.get_params().items())}
+    return Summary(
+        method=type(model).__name__,
+        n_rows=table.n_rows,
+        views=table.views,
+        seed=parameters.get("random_state", "not stated"),
+        scores=scores,
+        clusters=clusters,
+        sample=sample,
+        projection=project(sample.embedding, embedding, random_state=random_state),
+        least_certain=least_certain,
+        histogram=_histogram(sample),
+        thumbnails=(
+            None
+            if layout is None or picture_view is None
+            else read_thumbnails(model, table, picture_view, layout, sorted(shown))
+        ),
+        classes=classes,
+        training=read_history(getattr(model, "history_", [])),
+        parameters=parameters,
+        versions=_versions(model),
+    )
+
+
+def _classes(truth: ArrayLike, n_rows: int) -> Classes:
+    values = np.asarray(truth, dtype=object)
+    if values.shape != (n_rows,):
+        raise InputError(f"truth has {values.size} entries but X has {n_rows} rows; give one class per row.")
+    known = np.asarray(values != -1, dtype=bool)
+    present = sorted(set(values[known]), key=lambda value: (isinstance(value, str), value))
+    number = {value: position for position, value in enumerate(present)}
+    codes = np.array([number.get(value, -1) for value in values], dtype=np.intp)
+    return Classes([str(value) for value in present], codes)
+
+
+def _scores(
+    method: str, truth: ArrayLike, labels: NDArray[Any], compare: Mapping[str, ArrayLike]
+) -> dict[str, dict[str, float]]:
+    return {
+        method: score_all(truth, labels),
+        **{str(name): score_all(truth, other) for name, other in compare.items()},
+    }
+
+
+def _clusters(
+    sample: Reading,
+    features: list[list[Feature]],
+    sizes: NDArray[np.int64],
+    classes: Classes | None,
+    labels: NDArray[np.integer],
+) -> list[Cluster]:
+    centres = sample.centres()
+    apart = np.linalg.norm(centres[:, None] - centres[None], axis=2)
+    clusters = []
+    for c in range(sample.n_clusters):
+        members = np.flatnonzero(sample.labels == c)
+        away = np.linalg.norm(sample.embedding[members] - centres[c], axis=1)
+        by_distance = members[np.argsort(away, kind="stable")]
+        by_confidence = members[np.argsort(sample.confidence[members], kind="stable")]
+        near = [int(o) for o in np.argsort(apart[c], kind="stable") if o != c and sizes[o] > 0]
+        clusters.append(
+            Cluster(
+                number=c,
+                size=int(sizes[c]),
+                confidence=float(sample.confidence[members].mean()) if len(members) else None,
+                exemplar=sample.exemplars.get(c),
+                typical=sample.rows[by_distance[:_TYPICAL_ROWS]].tolist(),
+                unsure=sample.rows[by_confidence[:_UNSURE_ROWS]].tolist(),
+                neighbours=near if len(members) else [],
+                features=features[c],
+                commonest=None if classes is None else _commonest(classes, labels == c),
+            )
+        )
+    return clusters
+
+
+def _commonest(classes: Classes, members: NDArray[np.bool_]) -> tuple[str, float] | None:
+    codes = classes.codes[members]
+    counts = np.bincount(codes[codes >= 0], minlength=1)
+    best = int(counts.argmax())
+    return (classes.names[best], float(counts[best] / counts.sum())) if counts.sum() else None
+
+
+def _histogram(sample: Reading) -> NDArray[np.float64]:
+    counts, _ = np.histogram(sample.confidence, bins=_HISTOGRAM_BINS, range=(0, 1), weights=sample.weights)
+    return counts
+
+
+def _versions(model: Any) -> dict[str, str]:
+    """Return what the model says it was fitted with, or else what is installed now."""
+    if getattr(model, "versions_", None):
+        return {str(name): str(number) for name, number in model.versions_.items()}
+    found = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

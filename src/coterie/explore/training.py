@@ -1,0 +1,94 @@
+"""What `history_` says about the training, ready to be drawn."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+_NOT_CURVES = ("epoch", "iteration", "step", "phase")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One quantity over the training; None where a record does not have it."""
+
+    name: str
+    values: list[float | None]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of the training, from position `start` to position `stop`, both included."""
+
+    name: str
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Training:
+    """All curves over common positions 1, 2, ..., one per record.
+
+    Attributes
+    ----------
+    steps : int
+        How many records there are.
+    curves : list of Curve
+        In the order in which their names first appear.
+    phases : list of Phase
+        Empty when the records do not name phases.
+    seconds : float or None
+        Sum over the records' "seconds".
+    """
+
+    steps: int
+    curves: list[Curve]
+    phases: list[Phase]
+    seconds: float | None
+
+
+def read_history(history: Sequence[Mapping[str, Any]]) -> Training:
+    """Collect the numbers of a history by name.
+
+    Positions, not the records' own "epoch", are the common axis, because epochs start again in each phase.
+
+    Parameters
+    ----------
+    history : sequence of mappings
+        One record per epoch or iteration. Entries that are not numbers are not drawn.
+
+    Returns
+    -------
+    Training
+        The curves, phases and total time.
+
+    Examples
+    --------
+    >>> read_history([{"epoch": 1, "loss": 2.0}, {"epoch": 2, "loss": 1.5}]).curves
+    [Curve(name='loss', values=[2.0, 1.5])]
+    """
+    names = list(dict.fromkeys(str(name) for record in history for name in record if name not in _NOT_CURVES))
+    curves = [Curve(name, [_number(record.get(name)) for record in history]) for name in names]
+    curves = [curve for curve in curves if any(value is not None for value in curve.values)]
+    seconds = next((curve.values for curve in curves if curve.name == "seconds"), None)
+    total = None if seconds is None else sum(value or 0.0 for value in seconds)
+    return Training(len(history), curves, _phases(history), total)
+
+
+def _number(value: Any) -> float | None:
+    """Return a finite number as a float, anything else as None."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return None
+    return float(value) if math.isfinite(value) else None
+
+
+def _phases(history: Sequence[Mapping[str, Any]]) -> list[Phase]:
+    phases: list[Phase] = []
+    for position, record in enumerate(history, start=1):
+        name = str(record.get("phase", ""))
+        if phases and phases[-1].name == name:
+            phases[-1] = Phase(name, phases[-1].start, position)
+        else:
+            phases.append(Phase(name, position, position))
+    return phases if any(phase.name for phase in phases) else []

@@ -1,0 +1,1 @@
+"""The clustering methods, one folder each."""

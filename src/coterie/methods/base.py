@@ -1,0 +1,189 @@
+"""What every estimator shares: how data come in, how clusters go out, how a model is saved and loaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from coterie.data import Views, as_views
+from coterie.errors import InputError
+from coterie.methods.params import Rule, check_params
+from coterie.methods.registry import METHODS, find_method
+from coterie.store import read_archive, write_archive
+
+
+class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """Base of coterie's estimators.
+
+    A subclass declares `_rules` (constraints of its parameters), implements `fit`, `transform` and
+    `predict_proba`, and says in `_pack` and `_unpack` what its fitted state is.
+    """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {}
+
+    def _check_params(self) -> None:
+        check_params(type(self).__name__, self.get_params(deep=False), self._rules)
+
+    def _check_input(self, X: Any, *, reset: bool) -> Views:
+        """Return the data as views that fit what was seen in `fit`; with `reset`, remember what is seen now."""
+        data = as_views(X, views=getattr(self, "views", None))
+        if hasattr(X, "shape") or hasattr(X, "columns"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        data.check()
+        if reset:
+            self.n_features_in_ = sum(data.dims)
+            self.view_names_in_ = np.array(data.names, dtype=object)
+            self.view_dims_in_ = tuple(data.dims)
+        elif tuple(data.dims) != self.view_dims_in_:
+            raise InputError(
+                f"X has {_columns(data.dims)} features, but {type(self).__name__} is expecting "
+                f"{_columns(self.view_dims_in_)} features as input."
+            )
+        return data
+
+    def _draw_seed(self) -> int:
+        """Return the one number that decides everything random in a fit."""
+        return int(check_random_state(getattr(self, "random_state", None)).randint(2**31 - 1))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the cluster of each row.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+            Rows with the features seen in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return self.predict_proba(X).argmax(axis=1)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return each row's memberships, (n, k); rows sum to one."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file: a zip of `manifest.json` and safetensors, no code in it.
+
+        Parameters
+        ----------
+        path : path-like
+            The folder must exist; an existing file is replaced in one step.
+        """
+        check_is_fitted(self)
+        params = {name: as_json(name, value) for name, value in self.get_params(deep=False).items()}
+        values, arrays = self._pack()
+        seen = {
+            "n_features_in_": self.n_features_in_,
+            "view_names_in_": list(self.view_names_in_),
+            "view_dims_in_": list(self.view_dims_in_),
+            "feature_names_in_": [str(name) for name in getattr(self, "feature_names_in_", [])],
+        }
+        manifest = {"kind": "model", "class": type(self).__name__, "params": params, "seen": seen, "fitted": values}
+        write_archive(path, manifest, arrays)
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the fitted state as JSON values and arrays."""
+        raise NotImplementedError
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Take the fitted state back."""
+        raise NotImplementedError
+
+    def _restore(self, manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
+        seen = manifest["seen"]
+        self.n_features_in_ = seen["n_features_in_"]
+        self.view_names_in_ = np.array(seen["view_names_in_"], dtype=object)
+        self.view_dims_in_ = tuple(seen["view_dims_in_"])
+        if seen["feature_names_in_"]:
+            self.feature_names_in_ = np.array(seen["feature_names_in_"], dtype=object)
+        self.versions_ = manifest["versions"]
+        self._unpack(manifest["fitted"], arrays)
+        return self
+
+
+def load(path: str | os.PathLike[str], **overrides: Any) -> Any:
+    """Load a model that `save` wrote. Nothing in the file is ever executed.
+
+    Parameters
+    ----------
+    path : path-like
+    **overrides
+        Parameters to replace, for those that a file cannot hold (a custom `encoder`), or to move a model
+        (`device="cpu"`).
+
+    Returns
+    -------
+    estimator
+        Fitted, of the class that was saved.
+
+    Examples
+    --------
+    >>> load("nothing-here.coterie")
+    Traceback (most recent call last):
+    coterie.errors.InputError: There is no file nothing-here.coterie.
+    """
+    manifest, arrays = read_archive(path)
+    if manifest.get("kind") != "model" or manifest.get("class") not in {method.name for method in METHODS}:
+        raise InputError(f"{path} is a coterie file but not a model of this version.")
+    try:
+        stored = {name: value for name, value in manifest["params"].items() if name not in overrides}
+        params = {name: _from_json(name, value) for name, value in stored.items()} | overrides
+        model = find_method(manifest["class"]).load()(**params)
+        return model._restore(manifest, arrays)
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+        raise InputError(f"{path} does not hold a whole model ({type(error).__name__}: {error}).") from error
+
+
+def _columns(dims: tuple[int, ...]) -> str:
+    return str(dims[0]) if len(dims) == 1 else "+".join(map(str, dims))
+
+
+_OPAQUE = "__object__"
+
+
+_SLICE = "__slice__"
+
+
+def as_json(name: str, value: Any) -> Any:
+    """Return a parameter in a form JSON keeps; objects that only code can make are named, not stored.
+
+    Examples
+    --------
+    >>> as_json("views", [slice(0, 2), [2, 3]])
+    [{'__slice__': [0, 2, None]}, [2, 3]]
+    """
+    if isinstance(value, (bool, int, float, str, type(None))):
+        return value
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    if isinstance(value, slice):
+        return {_SLICE: [value.start, value.stop, value.step]}
+    if isinstance(value, (list, tuple)):
+        return [as_json(name, item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): as_json(name, item) for key, item in value.items()}
+    return {_OPAQUE: type(value).__name__, "name": name}
+
+
+def _from_json(name: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_from_json(name, item) for item in value)
+    if isinstance(value, dict) and _SLICE in value:
+        return slice(*value[_SLICE])
+    if isinstance(value, dict) and _OPAQUE in value:
+        if name == "random_state":
+            return None
+        raise InputError(f"The model was saved with a custom {name}; load it with {name}= the same kind of object.")
+    if isinstance(value, dict):
+        return {key: _from_json(name, item) for key, item in value.items()}
+    return value

@@ -1,0 +1,162 @@
+"""From parameters and data to the parts of a run: scaling, metric, network, settings."""
+
+# n rows, D features, d code features
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from coterie.data import Scaler, Views
+from coterie.data.batches import Batches
+from coterie.errors import InputError
+from coterie.methods.pcx.network import PCXNetwork
+from coterie.methods.pcx.settings import Settings
+from coterie.nn.autoencoder import as_image_shape, check_code, conv_pair, initialise, mlp_pair
+from coterie.nn.metric import MetricChoice, MetricSpace, choose_metric
+
+SAMPLE_ROWS = 5000
+STREAM_RATE = 0.1  # share of the learning rate with which a fitted model follows a stream
+_MOSTLY = 0.8
+_LEAST_STEPS = 3000
+_LEAST_EPOCHS = 30
+
+
+def fit_scaler(views: Views, scale: Any) -> Scaler:
+    """Fit the scaling; "auto" standardises the columns of a view only where a few of them drown the others.
+
+    Columns of one kind (pixels, word weights, sensor features) keep their units, for their sizes carry meaning.
+    They are taken to be of different kinds when few of them hold most of the variance,
+    (sum v)^2 / sum v^2 < max(1.5, D / 20), unless most values are zeros, as in counts of words.
+    """
+    if scale != "auto":
+        return Scaler(scale).fit(views)
+    standard = Scaler("feature").fit(views)
+    sample = views.read(np.linspace(0, views.n_rows - 1, min(1000, views.n_rows)).astype(int))
+    modes = [
+        "feature" if _few_drown_the_others(deviations) and (rows == 0).mean() < _MOSTLY else "none"
+        for deviations, rows in zip(standard.scales_, sample, strict=True)
+    ]
+    return standard if set(modes) == {"feature"} else Scaler(modes).fit(views)
+
+
+def _few_drown_the_others(deviations: np.ndarray) -> bool:
+    variances = deviations[np.isfinite(deviations)].astype(np.float64) ** 2
+    if variances.size == 0:
+        return False
+    in_effect = variances.sum() ** 2 / (variances**2).sum()
+    return bool(in_effect < max(1.5, len(deviations) / 20) and variances.size > 1)
+
+
+def draw_sample(batches: Batches, seed: int) -> Tensor:
+    """Return at most 5,000 scaled rows, drawn evenly."""
+    n_rows = batches.views.n_rows
+    rows = np.arange(n_rows)
+    if n_rows > SAMPLE_ROWS:
+        rows = np.sort(np.random.default_rng([seed, 1]).choice(n_rows, SAMPLE_ROWS, replace=False))
+    return torch.from_numpy(np.hstack(batches.read(rows)))
+
+
+def fit_metric(sample: Tensor, metric: str, n_neighbors: int, generator: torch.Generator) -> MetricChoice:
+    """Return the metric asked for, or the one whose neighbours agree most."""
+    k = min(n_neighbors, len(sample) - 1)
+    if k < 1:
+        return MetricChoice("euclidean" if metric == "auto" else metric, 1, {})
+    if metric == "auto":
+        return choose_metric(sample, n_neighbors=k, generator=generator)
+    return choose_metric(sample, n_neighbors=k, generator=generator, kinds=(metric,))
+
+
+def build_network(params: Mapping[str, Any], kind: str, n_features: int) -> PCXNetwork:
+    """Return the network with all its buffers, untrained; a user's modules are copied, never changed."""
+    n_code = params["n_code"]
+    with torch.random.fork_rng(devices=[]):  # layers draw from the global generator as they are made
+        encoder, decoder = _autoencoder(params, n_features)
+        return PCXNetwork(
+            MetricSpace(kind, n_features),
+            MetricSpace("euclidean", n_features),
+            encoder,
+            decoder,
+            n_clusters=params["n_clusters"],
+            n_code=n_code,
+            ci_unit=params["ci_unit"],
+            latent_norm=params["latent_norm"],
+            logits=params["reconstruction"] == "bce",
+        )
+
+
+def prepare_network(network: PCXNetwork, sample: Tensor, params: Mapping[str, Any], generator: torch.Generator) -> None:
+    """Fit the metric spaces on a sample and draw the weights; a user's own modules keep theirs."""
+    network.space.fit(sample)
+    if params["reconstruction"] == "bce":
+        if sample.min() < 0 or sample.max() > 1:
+            raise InputError("reconstruction='bce' needs values from 0 to 1; use scale='minmax' or reconstruction='mse'.")
+    else:
+        network.target.fit(sample)
+    ours = [network.fuse] if isinstance(params["encoder"], nn.Module) else [network.encoder, network.decoder, network.fuse]
+    for part in ours:
+        initialise(part, generator)
+
+
+def _autoencoder(params: Mapping[str, Any], n_features: int) -> tuple[nn.Module, nn.Module]:
+    encoder, decoder, n_code = params["encoder"], params["decoder"], params["n_code"]
+    if isinstance(encoder, nn.Module):
+        if not isinstance(decoder, nn.Module):
+            raise InputError("A custom encoder needs its decoder: give decoder= a module from codes to rows.")
+        check_code(encoder, n_features, n_code)
+        return copy.deepcopy(encoder), copy.deepcopy(decoder)
+    if decoder is not None:
+        raise InputError("decoder= goes with a custom encoder; leave it out, or give encoder= a module too.")
+    if encoder == "mlp":
+        return mlp_pair(n_features, tuple(params["hidden"]), n_code)
+    if params["image_shape"] is None:
+        raise InputError("encoder='conv' needs image_shape=(height, width) or (channels, height, width).")
+    shape = as_image_shape(params["image_shape"])
+    if math.prod(shape) != n_features:
+        raise InputError(f"image_shape={shape} has {math.prod(shape)} pixels, but rows have {n_features} features.")
+    return conv_pair(shape, n_code)
+
+
+def resolve_settings(params: Mapping[str, Any], per_epoch: int, with_pairs: bool) -> Settings:
+    """Return the settings of the run; "auto" epochs are as many as give enough gradient steps."""
+    epochs = params["max_epochs"]
+    if epochs == "auto":
+        epochs = max(_LEAST_EPOCHS, math.ceil(_LEAST_STEPS / per_epoch))
+    names = Settings.__dataclass_fields__.keys() & params.keys()
+    chosen = {name: params[name] for name in names}
+    chosen |= {"max_epochs": epochs, "warmup_epochs": round(params["warmup"] * epochs)}
+    if not with_pairs:
+        chosen["neighbor_weight"] = 0.0
+    return Settings(**chosen)
+
+
+def learning_schedule(name: str) -> Callable[[float], float] | None:
+    """Return the factor of the learning rate over the course of training; None when it is constant.
+
+    "onecycle" rises over the first tenth and falls as a cosine to a thousandth.
+
+    Examples
+    --------
+    >>> rate = learning_schedule("onecycle")
+    >>> round(rate(0.0), 3), rate(0.1), round(rate(1.0), 3)
+    (0.04, 1.0, 0.001)
+    """
+    if name == "constant":
+        return None
+
+    def onecycle(done: float) -> float:
+        if done < 0.1:
+            return _cosine(0.04, 1.0, done / 0.1)
+        return _cosine(1.0, 0.001, (done - 0.1) / 0.9)
+
+    return onecycle
+
+
+def _cosine(start: float, end: float, done: float) -> float:
+    return end + (start - end) * (1 + math.cos(math.pi * min(done, 1.0))) / 2

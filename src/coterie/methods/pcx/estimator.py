@@ -1,0 +1,468 @@
+"""`PCX`: what a person calls."""
+
+# n rows, D features, d code features, k clusters
+
+from __future__ import annotations
+
+import inspect
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from coterie.data import Scaler, Views
+from coterie.data.batches import Batches
+from coterie.engine.callbacks import Checkpoint, EarlyStopping, Progress
+from coterie.engine.checkpoint import stored_identity
+from coterie.engine.device import resolve_device, thread_cap
+from coterie.engine.distributed import current_collectives
+from coterie.engine.loop import Callback, Loop
+from coterie.engine.pairs import NeighbourPairs
+from coterie.errors import InputError
+from coterie.methods.base import Clusterer, as_json
+from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, sizes, whole
+from coterie.methods.pcx import build
+from coterie.methods.pcx.objective import log_memberships
+from coterie.methods.pcx.presets import PRESETS
+from coterie.methods.pcx.training import PCXTask, assign_rows
+from coterie.nn.metric import KINDS, MetricChoice
+from coterie.ops.partition import PARTITIONS
+from coterie.ops.pca import principal_axes
+from coterie.store import versions
+
+# Parameters that say where and how a run is watched, not what it computes.
+_BYSTANDERS = {"checkpoint", "checkpoint_every", "verbose", "device", "n_threads", "random_state"}
+
+
+class PCX(Clusterer):
+    """Deep clustering with slow exemplars (PC-X).
+
+    An auto-encoder learns a code in which a row is near its nearest neighbours; the code is cut into clusters;
+    then code and cluster centres are trained together: the decoder sees each code with its centre, codes are
+    drawn towards their centres, and the centres follow slowly as moving averages, so that each becomes an
+    exemplar that can be decoded and looked at.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "n_clusters": whole(1),
+        "preset": one_of(None, *PRESETS),
+        "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
+        "metric": one_of("auto", *KINDS),
+        "encoder": either(one_of("mlp", "conv"), a_kind_of(nn.Module, "a torch module")),
+        "decoder": either(one_of(None), a_kind_of(nn.Module, "a torch module")),
+        "hidden": sizes(),
+        "n_code": whole(1),
+        "image_shape": either(one_of(None), sizes("two or three positive whole numbers")),
+        "latent_norm": flag(),
+        "reconstruction": one_of("mse", "bce"),
+        "max_epochs": either(one_of("auto"), whole(0)),
+        "warmup": real(0, 1),
+        "init": one_of("xavier", *PARTITIONS),
+        "batch_size": whole(2),
+        "learning_rate": real(0, above=True),
+        "schedule": one_of("onecycle", "constant"),
+        "clip_norm": either(one_of(None), real(0, above=True)),
+        "n_neighbors": whole(0),
+        "neighbor_weight": real(0),
+        "attraction": real(0),
+        "centroid_weight": real(0),
+        "entropy_weight": real(0),
+        "relative_weights": flag(),
+        "tau": real(0, above=True),
+        "burn_in": real(0, 1),
+        "memory": real(0, 1),
+        "centroid_update": one_of("fixed", "eq6"),
+        "imbalance": flag(),
+        "smoothing": real(0),
+        "code_noise": real(0),
+        "ci_unit": flag(),
+        "fixed_centroids": flag(),
+        "rescue": flag(),
+        "recluster_every": either(one_of(None), whole(1)),
+        "early_stopping": flag(),
+        "checkpoint_every": whole(1),
+        "n_threads": either(one_of(None), whole(1)),
+        "verbose": either(whole(0), flag()),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        preset: str | None = None,
+        views: Any = None,
+        scale: str = "auto",
+        metric: str = "auto",
+        encoder: str | nn.Module = "mlp",
+        decoder: nn.Module | None = None,
+        hidden: Sequence[int] = (500, 500, 2000),
+        n_code: int = 10,
+        image_shape: Sequence[int] | None = None,
+        latent_norm: bool = False,
+        reconstruction: str = "mse",
+        max_epochs: int | str = "auto",
+        warmup: float = 0.75,
+        init: str = "graph",
+        batch_size: int = 256,
+        learning_rate: float = 1e-3,
+        schedule: str = "onecycle",
+        clip_norm: float | None = None,
+        n_neighbors: int = 10,
+        neighbor_weight: float = 1.0,
+        attraction: float = 1.0,
+        centroid_weight: float = 0.1,
+        entropy_weight: float = 0.1,
+        relative_weights: bool = True,
+        tau: float = 1.0,
+        burn_in: float = 0.25,
+        memory: float = 0.995,
+        centroid_update: str = "fixed",
+        imbalance: bool = False,
+        smoothing: float = 5.0,
+        code_noise: float = 0.1,
+        ci_unit: bool = True,
+        fixed_centroids: bool = False,
+        rescue: bool = True,
+        recluster_every: int | None = None,
+        early_stopping: bool = False,
+        checkpoint: str | None = None,
+        checkpoint_every: int = 10,
+        device: str = "auto",
+        n_threads: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.preset = preset
+        self.views = views
+        self.scale = scale
+        self.metric = metric
+        self.encoder = encoder
+        self.decoder = decoder
+        self.hidden = hidden
+        self.n_code = n_code
+        self.image_shape = image_shape
+        self.latent_norm = latent_norm
+        self.reconstruction = reconstruction
+        self.max_epochs = max_epochs
+        self.warmup = warmup
+        self.init = init
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.clip_norm = clip_norm
+        self.n_neighbors = n_neighbors
+        self.neighbor_weight = neighbor_weight
+        self.attraction = attraction
+        self.centroid_weight = centroid_weight
+        self.entropy_weight = entropy_weight
+        self.relative_weights = relative_weights
+        self.tau = tau
+        self.burn_in = burn_in
+        self.memory = memory
+        self.centroid_update = centroid_update
+        self.imbalance = imbalance
+        self.smoothing = smoothing
+        self.code_noise = code_noise
+        self.ci_unit = ci_unit
+        self.fixed_centroids = fixed_centroids
+        self.rescue = rescue
+        self.recluster_every = recluster_every
+        self.early_stopping = early_stopping
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.device = device
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.random_state = random_state
+
+    # Fitting
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+            Rows to cluster; several views are put side by side.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        data = self._check_input(X, reset=True)
+        self._check_rows(data)
+        with thread_cap(self.n_threads):
+            self._fit(data)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Go on with more rows, as from a stream; the clusters keep their numbers.
+
+        The first call is a `fit`. Each later one is a pass over the new rows, in which the code adapts and the
+        exemplars move slowly. Afterwards `labels_` and `exemplar_indices_` refer to the rows given last.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "network_"):
+            return self.fit(X)
+        self._check_params()
+        data = self._check_input(X, reset=False)
+        with thread_cap(self.n_threads):
+            self._continue(data)
+        return self
+
+    def _fit(self, data: Views) -> None:
+        params = self._resolved()
+        device = resolve_device(self.device)
+        self.seed_ = self._run_seed()
+        generator = torch.Generator().manual_seed(self.seed_)
+        self.scaler_ = build.fit_scaler(data, params["scale"])
+        batches = Batches(data, self.scaler_, batch_size=params["batch_size"], seed=self.seed_)
+        sample = build.draw_sample(batches, self.seed_)
+        self.metric_ = build.fit_metric(sample, params["metric"], params["n_neighbors"], generator)
+        self.network_ = build.build_network(params, self.metric_.kind, self.n_features_in_)
+        build.prepare_network(self.network_, sample, params, generator)
+        pairs = self._pairs(batches, sample, params, generator)
+        self.network_.to(device)
+        settings = build.resolve_settings(params, batches.per_epoch, pairs is not None)
+        task = PCXTask(self.network_, settings, batches, seed=self.seed_, collectives=current_collectives())
+        loop = Loop(
+            task,
+            lambda epoch: batches.epoch(epoch, pairs),
+            per_epoch=batches.per_epoch,
+            max_epochs=settings.max_epochs,
+            schedule=build.learning_schedule(settings.schedule),
+            clip_norm=self.clip_norm,
+            callbacks=self._callbacks(data, sample),
+            collectives=task.collectives,
+        )
+        loop.run()
+        if not task.started:
+            task.start()
+        self.history_ = loop.history
+        self._finish(task)
+
+    def _continue(self, data: Views) -> None:
+        params = self._resolved() | {"max_epochs": 1, "warmup": 0.0, "burn_in": 0.0, "rescue": False}
+        params["learning_rate"] *= build.STREAM_RATE
+        seed = self.seed_ + len(self.history_)
+        batches = Batches(data, self.scaler_, batch_size=params["batch_size"], seed=seed)
+        pairs = None
+        if data.n_rows > 2:
+            sample = build.draw_sample(batches, seed)
+            pairs = self._pairs(batches, sample, params, torch.Generator().manual_seed(seed))
+        settings = build.resolve_settings(params, batches.per_epoch, pairs is not None)
+        task = PCXTask(self.network_, settings, batches, seed=seed, collectives=current_collectives())
+        task.started = True
+        loop = Loop(
+            task,
+            lambda epoch: batches.epoch(epoch, pairs),
+            per_epoch=batches.per_epoch,
+            max_epochs=1,
+            clip_norm=self.clip_norm,
+            collectives=task.collectives,
+        )
+        loop.run()
+        self.history_ = [*self.history_, *({**record, "epoch": len(self.history_)} for record in loop.history)]
+        self._finish(task)
+
+    def _resolved(self) -> dict[str, Any]:
+        """Return the parameters; a preset decides those that were left at their defaults."""
+        params = self.get_params(deep=False)
+        defaults = inspect.signature(type(self)).parameters
+        for name, value in PRESETS.get(self.preset or "", {}).items():
+            if params[name] == defaults[name].default:
+                params[name] = value
+        return params
+
+    def _check_rows(self, data: Views) -> None:
+        if data.n_rows < max(2, self.n_clusters):
+            raise InputError(
+                f"n_samples={data.n_rows} should be >= n_clusters={self.n_clusters} and at least 2 (1 sample is no "
+                "cluster); ask for fewer clusters or give more rows."
+            )
+        if data.present is not None and not data.present.all():
+            row, view = (int(index[0]) for index in np.nonzero(~data.present))
+            raise InputError(
+                f"PCX needs every view of every row, but view {data.names[view]!r} is missing in row {row}; "
+                "leave the view or the row out, or use a method for missing views."
+            )
+
+    def _run_seed(self) -> int:
+        """Return the seed of this run; one that goes on from a checkpoint without random_state keeps its seed."""
+        if self.random_state is None and self.checkpoint is not None:
+            stored = stored_identity(self.checkpoint)
+            if "seed" in stored:
+                return int(stored["seed"])
+        return self._draw_seed()
+
+    def _pairs(
+        self, batches: Batches, sample: Tensor, params: Mapping[str, Any], generator: torch.Generator
+    ) -> NeighbourPairs | None:
+        if params["n_neighbors"] == 0 or params["neighbor_weight"] == 0 or batches.views.n_rows < 3:
+            return None
+        space = self.network_.space
+        axes = principal_axes(space(sample), self.metric_.n_axes, generator=generator)
+        return NeighbourPairs(batches, lambda rows: space(rows) @ axes, params["n_neighbors"], generator)
+
+    def _callbacks(self, data: Views, sample: Tensor) -> list[Callback]:
+        callbacks: list[Callback] = []
+        if self.verbose:
+            callbacks.append(Progress(type(self).__name__))
+        if self.early_stopping:
+            callbacks.append(EarlyStopping("changed", below=1e-3, patience=10))
+        if self.checkpoint is not None:
+            callbacks.append(Checkpoint(self.checkpoint, self.checkpoint_every, self._identity(data, sample)))
+        return callbacks
+
+    def _identity(self, data: Views, sample: Tensor) -> dict[str, Any]:
+        params = {name: as_json(name, value) for name, value in self._resolved().items() if name not in _BYSTANDERS}
+        fingerprint = [data.n_rows, list(data.dims), zlib.crc32(sample.numpy().tobytes())]
+        return {"method": type(self).__name__, "parameters": params, "data": fingerprint, "seed": self.seed_}
+
+    def _finish(self, task: PCXTask) -> None:
+        """Label every row, find the rows nearest to the centroids, decode the exemplars."""
+        labels, own = [], []
+        best = np.full(self.n_clusters, np.inf)
+        self.exemplar_indices_ = np.zeros(self.n_clusters, dtype=np.int64)
+        start = 0
+        for _, distances in self._assigned(task.batches):
+            nearest = distances.min(1)
+            labels.append(nearest.indices.cpu().numpy())
+            own.append(float(nearest.values.double().sum()))
+            closest = distances.min(0)
+            nearer = closest.values.cpu().numpy() < best
+            best[nearer] = closest.values.cpu().numpy()[nearer]
+            self.exemplar_indices_[nearer] = start + closest.indices.cpu().numpy()[nearer]
+            start += len(distances)
+        self.labels_ = np.concatenate(labels)
+        self.inertia_ = sum(own)
+        self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters)
+        mean_distance = self.inertia_ / len(self.labels_)
+        relative = task.settings.relative_weights and mean_distance > 0
+        self.tau_ = task.settings.tau / mean_distance if relative else task.settings.tau
+        self.n_iter_ = len(self.history_)
+        self.versions_ = versions()
+        self._describe()
+
+    def _describe(self) -> None:
+        """Set the attributes that follow from the network."""
+        self.network_.eval()
+        self._n_features_out = self.network_.centroids.shape[1]
+        with torch.no_grad():
+            decoded = self.network_.exemplars().cpu().numpy()
+        parts = np.split(decoded, np.cumsum(self.view_dims_in_)[:-1], axis=1)
+        exemplars = self.scaler_.inverse_transform(parts)
+        self.exemplars_ = exemplars[0] if len(exemplars) == 1 else exemplars
+        self.cluster_centers_ = self.network_.centroids.cpu().numpy()
+
+    # Using a fitted model
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the codes of rows, (n, d).
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+
+        Returns
+        -------
+        ndarray of shape (n, d), float32
+        """
+        return np.concatenate([codes.cpu().numpy() for codes, _ in self._over(X)])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the cluster of each row: the nearest centroid of its code.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return np.concatenate([distances.argmin(1).cpu().numpy() for _, distances in self._over(X)])
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the soft assignments of Eq. 2.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+
+        Returns
+        -------
+        ndarray of shape (n, k), float32
+            Rows sum to one.
+        """
+        return np.concatenate(
+            [log_memberships(distances, self.tau_).exp().cpu().numpy() for _, distances in self._over(X)]
+        )
+
+    def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
+        check_is_fitted(self)
+        data = self._check_input(X, reset=False)
+        with thread_cap(self.n_threads):
+            yield from self._assigned(Batches(data, self.scaler_, batch_size=self.batch_size, seed=0))
+
+    def _assigned(self, batches: Batches) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield codes and distances of the rows in their order."""
+        device = self.network_.centroids.device
+        for views in batches.in_order():
+            yield assign_rows(self.network_, torch.from_numpy(np.hstack(views)).to(device))
+
+    # Saving
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        values = {
+            "seed": self.seed_,
+            "tau": self.tau_,
+            "inertia": self.inertia_,
+            "history": self.history_,
+            "metric": [self.metric_.kind, self.metric_.n_axes],
+            "agreement": [[*candidate, share] for candidate, share in self.metric_.agreement.items()],
+            "scale": list(self.scaler_.modes_),
+        }
+        arrays = {f"network.{name}": tensor.cpu().numpy() for name, tensor in self.network_.state_dict().items()}
+        arrays |= {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
+        arrays |= {"labels": self.labels_, "exemplar_indices": self.exemplar_indices_}
+        return values, arrays
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        self.seed_, self.tau_, self.inertia_ = values["seed"], values["tau"], values["inertia"]
+        self.history_ = values["history"]
+        self.n_iter_ = len(self.history_)
+        agreement = {(kind, n_axes): share for kind, n_axes, share in values["agreement"]}
+        self.metric_ = MetricChoice(*values["metric"], agreement)
+        self.scaler_ = Scaler.from_state(values["scale"], _below("scaler.", arrays))
+        self.network_ = build.build_network(self._resolved(), self.metric_.kind, self.n_features_in_)
+        self.network_.load_state_dict(
+            {name: torch.from_numpy(array) for name, array in _below("network.", arrays).items()}
+        )
+        self.network_.to(resolve_device(self.device))
+        self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]
+        self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters)
+        self._describe()
+
+
+def _below(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

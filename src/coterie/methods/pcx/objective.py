@@ -1,0 +1,198 @@
+"""What PC-X minimises, and the closed-form step of its centroids.
+
+Equation numbers are those of the paper; tags such as "spec 3.7" name the erratum that a correction answers.
+Symbols: z code, mu centroids, k(n) the nearest centroid of row n, kappa the memory of a centroid.
+"""
+
+# b rows of a batch, D features, d code features, k clusters
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+from coterie.ops.distances import squared_distances
+
+
+def reconstruction(x: Tensor, decoded: Tensor, loss: str = "mse") -> Tensor:
+    """Return D(x || decoded), the first term of Eq. 9, averaged over rows and features.
+
+    The paper leaves D open (spec 3.4). "mse" is the squared error; "bce" the cross-entropy of [0, 1] data,
+    with `decoded` as logits.
+
+    Examples
+    --------
+    >>> reconstruction(torch.tensor([[1.0, 3.0]]), torch.tensor([[0.0, 1.0]]))
+    tensor(2.5000)
+    """
+    if loss == "bce":
+        return F.binary_cross_entropy_with_logits(decoded, x)
+    return F.mse_loss(decoded, x)
+
+
+def clustering(distances: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
+    """Return the second term of Eq. 9: mean_n (1 / omega_k(n)) ||z_n - mu_k(n)||^2.
+
+    Parameters
+    ----------
+    distances : Tensor of shape (b, k)
+        Squared distances of the codes to the centroids.
+    labels : Tensor of shape (b,)
+        k(n).
+    weights : Tensor of shape (k,), optional
+        1 / omega_k of PC-X-IMBA, inside the sum over clusters, where it belongs (spec 3.7); 1 without it.
+
+    Examples
+    --------
+    >>> clustering(torch.tensor([[1.0, 9.0], [4.0, 3.0]]), torch.tensor([0, 1]))
+    tensor(2.)
+    """
+    own = distances.gather(1, labels[:, None]).squeeze(1)
+    return (own if weights is None else own * weights[labels]).mean()
+
+
+def log_memberships(distances: Tensor, tau: float | Tensor) -> Tensor:
+    """Return log lambda of Eq. 2: the log-softmax over clusters of -tau ||z_n - mu_k||^2, in float32.
+
+    Examples
+    --------
+    >>> log_memberships(torch.tensor([[1.0, 1.0]]), tau=5.0).exp()
+    tensor([[0.5000, 0.5000]])
+    """
+    return F.log_softmax(-tau * distances.float(), dim=1)
+
+
+def entropy(log_lambda: Tensor) -> Tensor:
+    """Return L_ME of Eq. 8, the mean entropy of the soft assignments, between 0 and log k.
+
+    Examples
+    --------
+    >>> entropy(torch.tensor([[0.5, 0.5]]).log())
+    tensor(0.6931)
+    """
+    return -(log_lambda.exp() * log_lambda).sum(1).mean()
+
+
+def neighbour_contrast(codes: Tensor, partners: Tensor, attraction: float = 1.0) -> Tensor:
+    r"""Return how well each code finds its partner among all the codes of the batch.
+
+    .. math:: \frac{1}{2b} \sum_i \Big[ \log \sum_{j \ne i} q(z_i, z_j) - a \log q(z_i, z_{m(i)}) \Big]
+
+    over the 2 b codes of the rows and of their partners, where m(i) is the partner of i,
+    q(a, b) = 1 / (1 + ||a - b||^2), and a is `attraction`: above 1 partners pull harder than strangers push.
+    Not in the paper: it carries the accuracy of our defaults, and it needs no augmentation.
+
+    Parameters
+    ----------
+    codes, partners : Tensor of shape (b, d)
+    attraction : float
+
+    Examples
+    --------
+    >>> z = torch.tensor([[0.0], [100.0]])
+    >>> neighbour_contrast(z, z) < 1e-3
+    tensor(True)
+    """
+    both = torch.cat([codes, partners])
+    similarity = -torch.log1p(squared_distances(both, both))
+    pull = similarity.diagonal(len(codes)).mean()
+    itself = torch.eye(len(both), dtype=torch.bool, device=both.device)
+    push = similarity.masked_fill(itself, -torch.inf).logsumexp(1).mean()
+    return push - attraction * pull
+
+
+def count_and_sum(codes: Tensor, labels: Tensor, n_clusters: int) -> tuple[Tensor, Tensor]:
+    """Return n_k and s_k, the number and the sum of the codes of each cluster.
+
+    Examples
+    --------
+    >>> count_and_sum(torch.tensor([[1.0], [2.0]]), torch.tensor([1, 1]), 2)
+    (tensor([0., 2.]), tensor([[0.],
+            [3.]]))
+    """
+    counts = torch.bincount(labels, minlength=n_clusters).to(codes.dtype)
+    sums = codes.new_zeros(n_clusters, codes.shape[1]).index_add_(0, labels, codes)
+    return counts, sums
+
+
+def penalty_rho(weight: float, memory: float, n_clusters: int) -> float:
+    """Return the rho of Eq. 4 with which a cluster of average size has this memory (spec 3.5).
+
+    Examples
+    --------
+    >>> round(penalty_rho(1.0, 0.995, 10), 6)
+    19.9
+    """
+    return weight * memory / ((1 - memory) * n_clusters)
+
+
+def centroid_memory(counts: Tensor, n_rows: float, *, rho: float, weight: float) -> Tensor:
+    """Return kappa_k = rho / (rho + eta1 n_k / b) of Eq. 6; 1 for a cluster without rows.
+
+    Examples
+    --------
+    >>> centroid_memory(torch.tensor([0.0, 4.0]), 4, rho=1.0, weight=1.0)
+    tensor([1.0000, 0.5000])
+    """
+    return rho / (rho + weight * counts / n_rows)
+
+
+def centroid_step(centroids: Tensor, counts: Tensor, sums: Tensor, memory: float | Tensor) -> Tensor:
+    """Return the centroids after Eq. 6 and 7: mu_k <- kappa_k mu_k + (1 - kappa_k) s_k / n_k.
+
+    With the kappa of `centroid_memory` this is the minimiser of the batch objective given the assignments;
+    with one fixed kappa it is that of the objective re-weighted by cluster size (spec 3.5). A centroid without
+    rows stays as it is, to the bit.
+
+    Parameters
+    ----------
+    centroids : Tensor of shape (k, d)
+    counts, sums : Tensor of shape (k,) and (k, d)
+        From `count_and_sum`, over all processes.
+    memory : float or Tensor of shape (k,)
+
+    Examples
+    --------
+    >>> centroid_step(torch.tensor([[0.0], [7.0]]), torch.tensor([2.0, 0.0]), torch.tensor([[4.0], [0.0]]), 0.5)
+    tensor([[1.],
+            [7.]])
+    """
+    means = sums / counts.clamp(min=1)[:, None]
+    kappa = torch.as_tensor(memory, dtype=centroids.dtype, device=centroids.device).expand_as(counts)[:, None]
+    return torch.where(counts[:, None] > 0, kappa * centroids + (1 - kappa) * means, centroids)
+
+
+def size_step(sizes: Tensor, counts: Tensor, memory: float) -> Tensor:
+    """Return alpha_k <- kappa alpha_k + (1 - kappa) n_k, Eq. 13 in batch counts (spec 3.6).
+
+    Examples
+    --------
+    >>> size_step(torch.tensor([4.0]), torch.tensor([8.0]), 0.5)
+    tensor([6.])
+    """
+    return memory * sizes + (1 - memory) * counts
+
+
+def smooth_sizes(sizes: Tensor, epsilon: float) -> Tensor:
+    """Return Laplace-smoothed sizes with the same sum, Eq. 14; never to be fed back into the EMA (spec 3.17).
+
+    Examples
+    --------
+    >>> smooth_sizes(torch.tensor([0.0, 4.0]), epsilon=1.0)
+    tensor([0.6667, 3.3333])
+    """
+    total = sizes.sum()
+    return (sizes + epsilon) * total / (total + epsilon * len(sizes))
+
+
+def size_weights(sizes: Tensor, epsilon: float, bounds: tuple[float, float] = (0.1, 10.0)) -> Tensor:
+    """Return 1 / omega_k of Eq. 10, with smoothed sizes and kept within bounds.
+
+    Examples
+    --------
+    >>> size_weights(torch.tensor([5.0, 5.0]), epsilon=1e-5)
+    tensor([1., 1.])
+    """
+    smooth = smooth_sizes(sizes, epsilon)
+    return (smooth.mean() / smooth).clamp(*bounds)

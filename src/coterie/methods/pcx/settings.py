@@ -1,0 +1,55 @@
+"""The settings of one PC-X run, resolved from an estimator's parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that training needs to know, with nothing left to decide.
+
+    The names are those of the parameters of `PCX`, where they are explained.
+    """
+
+    n_clusters: int
+    max_epochs: int
+    warmup_epochs: int
+    init: str
+    batch_size: int
+    learning_rate: float
+    schedule: str
+    centroid_weight: float
+    entropy_weight: float
+    neighbor_weight: float
+    attraction: float
+    relative_weights: bool
+    tau: float
+    burn_in: float
+    memory: float
+    centroid_update: str
+    ci_unit: bool
+    fixed_centroids: bool
+    imbalance: bool
+    smoothing: float
+    code_noise: float
+    reconstruction: str
+    rescue: bool
+    recluster_every: int | None
+
+    @property
+    def cluster_epochs(self) -> int:
+        """Epochs after the warm-up."""
+        return self.max_epochs - self.warmup_epochs
+
+    def in_warmup(self, epoch: int) -> bool:
+        """Whether an epoch trains the auto-encoder alone."""
+        return epoch < self.warmup_epochs
+
+    def past_burn_in(self, epoch: int) -> bool:
+        """Whether the entropy term and the size weights are on in an epoch."""
+        return epoch - self.warmup_epochs >= self.burn_in * self.cluster_epochs
+
+    def may_rescue(self, epoch: int) -> bool:
+        """Whether a dead centroid may still be moved: not in the warm-up, nor in the last fifth of the epochs."""
+        return self.rescue and not self.in_warmup(epoch) and epoch < 0.8 * self.max_epochs

@@ -1,0 +1,296 @@
+"""How PC-X is trained: a warm-up, a start of the centroids, then codes and slow exemplars together (Alg. 1)."""
+
+# n rows, b rows of a batch, D features, d code features, k clusters
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from coterie.collectives import ALONE, Collectives
+from coterie.data.batches import Batch, Batches
+from coterie.methods.pcx import objective
+from coterie.methods.pcx.network import PCXNetwork
+from coterie.methods.pcx.settings import Settings
+from coterie.ops.kmeans import kmeans
+from coterie.ops.matching import match_centers
+from coterie.ops.partition import partition
+
+# Every forward pass outside training has this many rows, the last one padded: matrix products round
+# differently for other sizes, and a row must get the same label alone and in company.
+FORWARD_ROWS = 256
+_SCALE_MEMORY = 0.99
+_IDLE_EPOCHS = 5
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """The codes of a batch and the clusters they were given, for the step of the centroids."""
+
+    codes: Tensor
+    labels: Tensor
+
+
+class PCXTask:
+    """PC-X as a task of the training loop.
+
+    Parameters
+    ----------
+    network : PCXNetwork
+    settings : Settings
+    batches : Batches
+        The data, for the start and for `encode_all`.
+    seed : int
+    collectives : Collectives
+
+    Attributes
+    ----------
+    started : bool
+        Whether the centroids have been placed.
+    """
+
+    def __init__(
+        self,
+        network: PCXNetwork,
+        settings: Settings,
+        batches: Batches,
+        *,
+        seed: int,
+        collectives: Collectives = ALONE,
+    ) -> None:
+        self.network, self.settings, self.batches, self.seed = network, settings, batches, seed
+        self.collectives = collectives
+        self.device = network.centroids.device
+        self.optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
+        self.started = False
+        self._epoch = 0
+        self._scale = torch.zeros(3, device=self.device)  # moving means: base loss, clustering loss, distance
+        self._idle = torch.zeros(settings.n_clusters, device=self.device)
+        self._noise = torch.Generator(self.device)
+        self._probe = self._draw_probe()
+        self._probe_labels: Tensor | None = None
+
+    # The loop's steps
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Seed the epoch's noise; place the centroids when the warm-up is over."""
+        self._epoch = epoch
+        self._noise.manual_seed(_mixed(self.seed, epoch))
+        self.network.train()
+        if not self.started and not self.settings.in_warmup(epoch):
+            self.start()
+        elif self._time_to_recluster(epoch):
+            self._recluster()
+
+    def losses(self, batch: Batch) -> tuple[dict[str, Tensor], Assigned | None]:
+        """Return the terms of Eq. 9 and the neighbour contrast on a batch."""
+        x = self._tensor(batch.views)
+        codes, contrast = self._encode_pairs(x, batch.partners)
+        if self.settings.in_warmup(self._epoch):
+            decoded = self.network.decode(codes, codes, self._noise_like(codes))
+            terms = {"reconstruction": self._reconstruction(x, decoded)} | contrast
+            return {"loss": self._base(terms), **terms}, None
+        distances = self.network.distances(codes)
+        labels = distances.argmin(1)
+        decoded = self.network.decode(codes, self.network.centroids[labels], self._noise_like(codes))
+        terms = {"reconstruction": self._reconstruction(x, decoded)} | contrast
+        base = self._base(terms)
+        terms["clustering"] = objective.clustering(distances, labels, self._size_weights())
+        self._track(base, terms["clustering"], distances)
+        loss = base + self._centroid_weight() * terms["clustering"]
+        if self._entropy_is_on():
+            terms["entropy"] = objective.entropy(objective.log_memberships(distances, self.tau))
+            loss = loss + self._entropy_weight() * terms["entropy"]
+        return {"loss": loss, **terms}, Assigned(codes.detach(), labels)
+
+    @torch.no_grad()
+    def after_step(self, carried: Assigned | None) -> None:
+        """Move the centroids (Eq. 6 and 7) and the sizes (Eq. 13)."""
+        if carried is None:
+            return
+        settings, network = self.settings, self.network
+        counts, sums = objective.count_and_sum(carried.codes, carried.labels, settings.n_clusters)
+        counts, sums = self.collectives.sum(counts), self.collectives.sum(sums)
+        if not settings.fixed_centroids:
+            network.centroids.copy_(objective.centroid_step(network.centroids, counts, sums, self._memory(counts)))
+        network.sizes.copy_(objective.size_step(network.sizes, counts, settings.memory))
+        self._idle = torch.where(counts > 0, 0, self._idle + 1)
+
+    def end_epoch(self, epoch: int) -> dict[str, float | str | int]:
+        """Look at the probe rows: clusters in use, certainty, labels that changed; rescue a dead centroid."""
+        if not self.started:
+            return {"phase": "warm-up"}
+        codes, distances = assign_rows(self.network, self._probe)
+        labels = distances.argmin(1)
+        record: dict[str, float | str | int] = {
+            "phase": "cluster",
+            "used_clusters": int((self._idle < self.batches.per_epoch).sum()),
+            "certainty": float(objective.log_memberships(distances, self.tau).exp().amax(1).mean()),
+        }
+        if self._probe_labels is not None and self.settings.past_burn_in(epoch):
+            record["changed"] = float((labels != self._probe_labels).double().mean())
+        self._probe_labels = labels
+        if self.settings.may_rescue(epoch):
+            self._rescue(codes, distances, labels)
+        return record
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the network, the scales and the counters."""
+        state = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
+        state |= {"scale": self._scale, "idle": self._idle, "started": torch.tensor(self.started)}
+        if self._probe_labels is not None:
+            state["probe_labels"] = self._probe_labels
+        return state
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        """Go back to what `state` returned."""
+        prefix = "network."
+        self.network.load_state_dict(
+            {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+        )
+        self._scale, self._idle = state["scale"].to(self.device), state["idle"].to(self.device)
+        self.started = bool(state["started"])
+        if "probe_labels" in state:
+            self._probe_labels = state["probe_labels"].to(self.device)
+
+    # The start of the centroids
+
+    @torch.no_grad()
+    def start(self) -> None:
+        """Place the centroids and the sizes."""
+        settings, network = self.settings, self.network
+        generator = torch.Generator().manual_seed(_mixed(self.seed, -1))
+        if settings.init == "xavier":
+            bound = math.sqrt(6 / sum(network.centroids.shape))
+            network.centroids.copy_(torch.rand(network.centroids.shape, generator=generator) * 2 * bound - bound)
+            network.sizes.fill_(settings.batch_size / settings.n_clusters)
+        else:
+            codes = self.encode_all()
+            labels = partition(codes, settings.n_clusters, settings.init, generator=generator)
+            counts, sums = objective.count_and_sum(codes, labels, settings.n_clusters)
+            network.centroids.copy_(sums / counts.clamp(min=1)[:, None])
+            network.sizes.copy_(counts * settings.batch_size / len(codes))
+        self.started = True
+
+    def encode_all(self) -> Tensor:
+        """Return the codes of all rows, (n, d), in evaluation mode."""
+        return torch.cat([assign_rows(self.network, self._tensor(views))[0] for views in self.batches.in_order()])
+
+    # Terms and weights
+
+    @property
+    def tau(self) -> float:
+        """The sharpness of Eq. 2: relative to the mean distance to the nearest centroid, or as given."""
+        distance = float(self._scale[2])
+        return self.settings.tau / distance if self.settings.relative_weights and distance > 0 else self.settings.tau
+
+    def _base(self, terms: dict[str, Tensor]) -> Tensor:
+        base = terms["reconstruction"]
+        return base + self.settings.neighbor_weight * terms["contrast"] if "contrast" in terms else base
+
+    def _encode_pairs(self, x: Tensor, partners: list[np.ndarray] | None) -> tuple[Tensor, dict[str, Tensor]]:
+        if partners is None:
+            return self.network.encode(x), {}
+        codes, mates = self.network.encode(torch.cat([x, self._tensor(partners)])).chunk(2)
+        return codes, {"contrast": objective.neighbour_contrast(codes, mates, self.settings.attraction)}
+
+    def _reconstruction(self, x: Tensor, decoded: Tensor) -> Tensor:
+        return objective.reconstruction(self.network.target(x), decoded, self.settings.reconstruction)
+
+    def _noise_like(self, codes: Tensor) -> Tensor | None:
+        """Return noise of `code_noise` standard deviations of the code, or None where there is none."""
+        if self.settings.code_noise == 0:
+            return None
+        noise = torch.randn(codes.shape, generator=self._noise, device=self.device)
+        return noise * (self.settings.code_noise * codes.detach().std(0, correction=0).mean())
+
+    @torch.no_grad()
+    def _track(self, base: Tensor, clustering: Tensor, distances: Tensor) -> None:
+        """Follow the scales that relative weights refer to (spec 3.3)."""
+        now = torch.stack([base, clustering, distances.amin(1).mean()]).detach()
+        memory = _SCALE_MEMORY if self._scale[2] > 0 else 0.0
+        self._scale = memory * self._scale + (1 - memory) * now
+
+    def _centroid_weight(self) -> float | Tensor:
+        if not self.settings.relative_weights:
+            return self.settings.centroid_weight
+        return self.settings.centroid_weight * self._scale[0] / self._scale[1].clamp(min=1e-12)
+
+    def _entropy_is_on(self) -> bool:
+        return self.settings.entropy_weight > 0 and self.settings.past_burn_in(self._epoch)
+
+    def _entropy_weight(self) -> float | Tensor:
+        relative = self._scale[0] if self.settings.relative_weights else 1.0
+        return self.settings.entropy_weight * relative
+
+    def _size_weights(self) -> Tensor | None:
+        if not (self.settings.imbalance and self.settings.past_burn_in(self._epoch)):
+            return None
+        return objective.size_weights(self.network.sizes, self.settings.smoothing)
+
+    def _memory(self, counts: Tensor) -> float | Tensor:
+        settings = self.settings
+        if settings.centroid_update == "fixed":
+            return settings.memory
+        rho = objective.penalty_rho(settings.centroid_weight, settings.memory, settings.n_clusters)
+        return objective.centroid_memory(counts, float(counts.sum()), rho=rho, weight=settings.centroid_weight)
+
+    # Dead centroids
+
+    @torch.no_grad()
+    def _rescue(self, codes: Tensor, distances: Tensor, labels: Tensor) -> None:
+        """Move the centroid that has been without rows longest to a code of the widest cluster (spec 2.6)."""
+        dead = int(self._idle.argmax())
+        if self._idle[dead] <= _IDLE_EPOCHS * self.batches.per_epoch or self.settings.fixed_centroids:
+            return
+        own = distances.gather(1, labels[:, None]).squeeze(1)
+        spread = torch.zeros_like(self._idle).index_add_(0, labels, own)
+        widest = (labels == spread.argmax()).nonzero().squeeze(1)
+        pick = widest[torch.randint(len(widest), (1,), generator=self._noise, device=self.device)]
+        self.network.centroids[dead] = codes[pick].squeeze(0)
+        self._idle[dead] = 0
+
+    def _time_to_recluster(self, epoch: int) -> bool:
+        every = self.settings.recluster_every
+        return self.started and every is not None and (epoch - self.settings.warmup_epochs) % every == 0
+
+    @torch.no_grad()
+    def _recluster(self) -> None:
+        """Run k-means on all codes again, with ids kept by matching the centroids."""
+        generator = torch.Generator().manual_seed(_mixed(self.seed, -2 - self._epoch))
+        found = kmeans(self.encode_all(), self.settings.n_clusters, generator=generator, quiet=True)
+        self.network.centroids.copy_(match_centers(self.network.centroids, found.centers))
+
+    # Rows as tensors
+
+    def _draw_probe(self) -> Tensor:
+        n_rows = self.batches.views.n_rows
+        size = min(1024, max(64, n_rows // 32), n_rows)
+        rows = np.random.default_rng([self.seed, 2]).choice(n_rows, size, replace=False)
+        return self._tensor(self.batches.read(np.sort(rows)))
+
+    def _tensor(self, views: list[np.ndarray]) -> Tensor:
+        return torch.from_numpy(views[0] if len(views) == 1 else np.hstack(views)).to(self.device)
+
+
+@torch.no_grad()
+def assign_rows(network: PCXNetwork, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the codes of rows and their squared distances to the centroids, in evaluation mode."""
+    training = network.training
+    network.eval()
+    codes, distances = [], []
+    for part in rows.split(FORWARD_ROWS):
+        found = network.encode(torch.nn.functional.pad(part, (0, 0, 0, FORWARD_ROWS - len(part))))
+        codes.append(found[: len(part)])
+        distances.append(network.distances(found)[: len(part)])
+    network.train(training)
+    return torch.cat(codes), torch.cat(distances)
+
+
+def _mixed(seed: int, number: int) -> int:
+    """Return a seed for a generator from the run's seed and a number."""
+    return int(np.random.SeedSequence([seed, number % 2**32]).generate_state(1, np.uint64)[0] >> 1)

@@ -1,0 +1,65 @@
+"""The methods by name: what the command line lists and what a saved model may be. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+from coterie.errors import InputError
+
+
+@dataclass(frozen=True)
+class Method:
+    """One clustering method.
+
+    Attributes
+    ----------
+    name : str
+        The class.
+    module : str
+        Where it lives.
+    summary : str
+        What it does, in one line.
+    pick_when : str
+        What a user's situation looks like.
+    """
+
+    name: str
+    module: str
+    summary: str
+    pick_when: str
+
+    @property
+    def key(self) -> str:
+        """The name on the command line."""
+        return self.name.lower()
+
+    def load(self) -> Any:
+        """Import and return the class."""
+        return getattr(importlib.import_module(self.module), self.name)
+
+
+METHODS = (
+    Method(
+        "PCX",
+        "coterie.methods.pcx",
+        "deep clustering with slow exemplars",
+        "one view of any kind; you want exemplars you can look at; data too large for memory",
+    ),
+)
+
+
+def find_method(name: str) -> Method:
+    """Return the method with this name, in any case.
+
+    Examples
+    --------
+    >>> find_method("pcx").name
+    'PCX'
+    """
+    for method in METHODS:
+        if method.key == name.lower():
+            return method
+    known = ", ".join(method.key for method in METHODS)
+    raise InputError(f"There is no method {name!r}; the methods are: {known}.")

@@ -1,0 +1,1 @@
+"""Auto-encoders and blocks that more than one method uses."""

@@ -1,0 +1,157 @@
+"""How rows are compared: fixed maps into a space where Euclidean distance is the distance that is meant."""
+
+# n rows, D features, k neighbours
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+from coterie.ops.neighbours import neighbour_table, shared_neighbours
+from coterie.ops.pca import principal_axes
+
+KINDS = ("euclidean", "correlation", "whitened")
+_AXES = (256, 64, 32)
+_WIDEST_WHITENING = 4096
+_LEAST_FEATURES = 16
+_LEAST_NORM = 1e-12
+
+
+class MetricSpace(nn.Module):
+    """A fixed map of rows; what it learns from data is stored in buffers and never trained.
+
+    - ``"euclidean"``: columns centred;
+    - ``"correlation"``: each row less its own mean, divided by its length;
+    - ``"whitened"``: rows of unit length, rotated to their principal axes, each axis divided by
+      sqrt(variance + mean variance), rotated back, and again divided by their length. It makes a few strong
+      directions, such as light on faces, count no more than the others.
+
+    All results are divided by one number, so that their mean variance is 1.
+
+    Parameters
+    ----------
+    kind : {"euclidean", "correlation", "whitened"}
+    n_features : int
+
+    Examples
+    --------
+    >>> space = MetricSpace("correlation", 3).fit(torch.tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+    >>> a, b = space(torch.tensor([[0.0, 1.0, 2.0], [10.0, 30.0, 50.0]]))
+    >>> torch.allclose(a, b)
+    True
+    """
+
+    center: Tensor
+    rotation: Tensor
+    spread: Tensor
+
+    def __init__(self, kind: str, n_features: int) -> None:
+        super().__init__()
+        self.kind = kind
+        width = n_features if kind == "whitened" else 0
+        self.register_buffer("center", torch.zeros(n_features))
+        self.register_buffer("rotation", torch.zeros(width, width))
+        self.register_buffer("spread", torch.ones(()))
+
+    @torch.no_grad()
+    def fit(self, rows: Tensor) -> MetricSpace:
+        """Learn the centre, the rotation and the spread from a sample of rows."""
+        if self.kind == "euclidean":
+            self.center.copy_(rows.mean(0))
+        if self.kind == "whitened":
+            rows = _unit(rows)
+            self.center.copy_(rows.mean(0))
+            self.rotation.copy_(_shrunk_whitening(rows - self.center))
+        spread = self(rows).var(0, correction=0).mean().sqrt()
+        self.spread.copy_(torch.where(spread > _LEAST_NORM, spread, torch.ones_like(spread)))
+        return self
+
+    @torch.no_grad()
+    def forward(self, rows: Tensor) -> Tensor:
+        """Return the rows in the space."""
+        if self.kind == "correlation":
+            return _unit(rows - rows.mean(1, keepdim=True)) / self.spread
+        if self.kind == "whitened":
+            return _unit((_unit(rows) - self.center) @ self.rotation) / self.spread
+        return (rows - self.center) / self.spread
+
+    def inverse(self, rows: Tensor) -> Tensor:
+        """Return what the map of a "euclidean" space came from."""
+        return rows * self.spread + self.center
+
+
+@dataclass(frozen=True)
+class MetricChoice:
+    """The comparison of rows whose neighbours agree most.
+
+    Attributes
+    ----------
+    kind : str
+        Of the `MetricSpace`.
+    n_axes : int
+        How many of its principal axes the search for neighbours looks at.
+    agreement : dict
+        The agreement of every candidate, by kind and axes.
+    """
+
+    kind: str
+    n_axes: int
+    agreement: dict[tuple[str, int], float]
+
+
+def choose_metric(
+    rows: Tensor, *, n_neighbors: int, generator: torch.Generator, kinds: Sequence[str] = KINDS
+) -> MetricChoice:
+    """Choose how rows are compared, without labels: where neighbours of neighbours are neighbours most often.
+
+    The agreement of a comparison is the mean share of neighbours that a row has in common with its neighbours.
+    Candidates are the kinds of `MetricSpace`, each seen through its 32, 64 or 256 leading principal axes: few
+    axes drop noise, and on faces or sensor data drop what matters; the agreement tells which. Fewer than
+    32 are not tried, for in a few dimensions neighbours agree whatever the groups are; for the same reason
+    rows of fewer than 16 features are compared as they are.
+
+    Parameters
+    ----------
+    rows : Tensor of shape (n, D)
+        A sample.
+    n_neighbors : int
+    generator : torch.Generator
+    kinds : sequence of str
+
+    Examples
+    --------
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> choose_metric(torch.rand(50, 2, generator=generator), n_neighbors=5, generator=generator).kind
+    'euclidean'
+    """
+    n_features = rows.shape[1]
+    agreement = {}
+    for kind in kinds:
+        if kind != "euclidean" and n_features < _LEAST_FEATURES:
+            continue
+        if kind == "whitened" and n_features > _WIDEST_WHITENING:
+            continue
+        space = MetricSpace(kind, n_features).to(rows.device).fit(rows)(rows)
+        rotated = space @ principal_axes(space, _AXES[0], generator=generator)
+        for n_axes in sorted({min(most, rotated.shape[1]) for most in _AXES}, reverse=True):
+            table = neighbour_table(rotated[:, :n_axes].contiguous(), n_neighbors, generator=generator)
+            agreement[kind, n_axes] = float(shared_neighbours(table).mean())
+    kind, n_axes = max(agreement, key=lambda candidate: agreement[candidate])
+    return MetricChoice(kind, n_axes, agreement)
+
+
+def _unit(rows: Tensor) -> Tensor:
+    return F.normalize(rows, dim=1, eps=_LEAST_NORM)
+
+
+def _shrunk_whitening(centered: Tensor) -> Tensor:
+    """Return V diag(1 / sqrt(w + mean w)) V' of the covariance V diag(w) V'."""
+    covariance = (centered.T @ centered).double() / len(centered)
+    variances, axes = torch.linalg.eigh(covariance)
+    variances = variances.clamp(min=0)
+    shrunk = 1 / (variances + variances.mean()).clamp(min=_LEAST_NORM).sqrt()
+    return ((axes * shrunk) @ axes.T).to(centered.dtype)

@@ -1,0 +1,1 @@
+"""Pure numerics: distances, k-means, neighbour tables, matching."""

@@ -1,0 +1,168 @@
+"""Files that hold models and checkpoints: one zip with `manifest.json` and `tensors.safetensors`.
+
+Nothing in such a file can run code: the manifest is JSON, the tensors are raw numbers with declared shapes.
+Writing is atomic: a reader sees the old file or the new one, never half of one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from coterie.errors import InputError
+
+SCHEMA = 1
+_MANIFEST = "manifest.json"
+_TENSORS = "tensors.safetensors"
+_MANIFEST_LIMIT = 256 * 2**20
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a result depends on, by package name.
+
+    Examples
+    --------
+    >>> sorted(versions())[:3]
+    ['coterie', 'numpy', 'python']
+    """
+    found = {"python": platform.python_version()}
+    for package in ("coterie", "numpy", "scikit-learn", "scipy", "torch"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+@contextmanager
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary path beside `path` that replaces it when the block ends well.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> target = pathlib.Path(tempfile.mkdtemp()) / "note.txt"
+    >>> with atomic_path(target) as draft:
+    ...     _ = draft.write_text("whole")
+    >>> target.read_text()
+    'whole'
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise InputError(f"Cannot write {target}: the folder {target.parent} does not exist; create it first.")
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    os.close(handle)
+    draft = Path(name)
+    try:
+        yield draft
+        with draft.open("rb+") as written:
+            os.fsync(written.fileno())
+        draft.chmod(0o666 & ~_umask())
+        draft.replace(target)
+    except OSError as error:
+        raise InputError(f"Cannot write {target}: {error.strerror or error}.") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def write_archive(
+    path: str | os.PathLike[str], manifest: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
+) -> None:
+    """Write a manifest and named arrays to `path` in one atomic step.
+
+    Parameters
+    ----------
+    path : path-like
+        Where to write; the folder must exist.
+    manifest : mapping
+        Anything JSON can say. `format`, `schema` and `versions` are added.
+    tensors : mapping of str to ndarray
+        Numbers only.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.coterie"
+    >>> write_archive(path, {"kind": "model"}, {"centers": np.eye(2)})
+    >>> manifest, tensors = read_archive(path)
+    >>> manifest["kind"], tensors["centers"].shape
+    ('model', (2, 2))
+    """
+    head = {"format": "coterie", "schema": SCHEMA, "versions": versions(), **manifest}
+    body = safetensors.numpy.save({name: np.ascontiguousarray(array) for name, array in tensors.items()})
+    with atomic_path(path) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(_MANIFEST, json.dumps(head, indent=1, allow_nan=True))
+        archive.writestr(_TENSORS, body)
+
+
+def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Read what `write_archive` wrote, or say in one sentence why the file cannot be read.
+
+    Examples
+    --------
+    >>> read_archive("no-such-file.coterie")
+    Traceback (most recent call last):
+    coterie.errors.InputError: There is no file no-such-file.coterie.
+    """
+    source = Path(path)
+    if not source.is_file():
+        raise InputError(f"There is no file {source}.")
+    try:
+        with zipfile.ZipFile(source) as archive:
+            return _manifest(archive, source), _tensors(archive, source)
+    except (zipfile.BadZipFile, EOFError, OSError, safetensors.SafetensorError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"{source} is not a whole coterie file ({_first_line(error)}); it may be truncated or damaged, "
+            "or written by another program."
+        ) from error
+
+
+def _manifest(archive: zipfile.ZipFile, source: Path) -> dict[str, Any]:
+    head = json.loads(_member(archive, _MANIFEST, source, limit=_MANIFEST_LIMIT))
+    if not isinstance(head, dict) or head.get("format") != "coterie":
+        raise InputError(f"{source} is a zip, but not one that coterie wrote.")
+    if not isinstance(head.get("schema"), int) or head["schema"] > SCHEMA:
+        raise InputError(
+            f"{source} has file schema {head.get('schema')}, this coterie reads up to {SCHEMA}; upgrade coterie."
+        )
+    return head
+
+
+def _tensors(archive: zipfile.ZipFile, source: Path) -> dict[str, np.ndarray]:
+    arrays = safetensors.numpy.load(_member(archive, _TENSORS, source, limit=source.stat().st_size))
+    return {name: np.array(array) for name, array in arrays.items()}
+
+
+def _member(archive: zipfile.ZipFile, name: str, source: Path, limit: int) -> bytes:
+    """Return one stored member; a compressed or oversized one is refused, for it could swell in memory."""
+    try:
+        info = archive.getinfo(name)
+    except KeyError:
+        raise InputError(f"{source} is a zip without {name}, so not a coterie file.") from None
+    if info.compress_type != zipfile.ZIP_STORED or info.file_size > limit:
+        raise InputError(f"{source} holds {name} in a form that coterie never writes.")
+    return archive.read(info)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

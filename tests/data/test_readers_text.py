@@ -1,0 +1,171 @@
+"""CSV files as strangers write them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from coterie.data import as_views, read_labels, read_views
+from coterie.data.readers import text
+from coterie.errors import InputError
+
+NAN = np.nan
+
+
+def write(path, content, name="t.csv", encoding="utf-8"):
+    file = path / name
+    file.write_text(content, encoding=encoding, newline="")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("1,2\n3,4\n", [[1, 2], [3, 4]]),
+        ("a,b\n1,2\n3,4\n", [[1, 2], [3, 4]]),
+        ("a;b\r\n1;2.5\r\n3;4\r\n", [[1, 2.5], [3, 4]]),
+        ("1\t2\n3\t4", [[1, 2], [3, 4]]),
+        ("\n1,2\n\n3,4\n\n", [[1, 2], [3, 4]]),
+        ('"a","b"\n"1","2"\n3,4\n', [[1, 2], [3, 4]]),
+        ("a,b\n1,\n,4\nNA,nan\n", [[1, NAN], [NAN, 4], [NAN, NAN]]),
+        ("height\n1\n2\n", [[1], [2]]),
+        ("1e3,-2.5E-1\n .5 , +7\n", [[1000, -0.25], [0.5, 7]]),
+        ("0,1,2\n5,6,7\n", [[5, 6, 7]]),
+        (",0,1\n0,5,6\n1,7,8\n", [[5, 6], [7, 8]]),
+        (",p,q\nann,5,6\nbob,7,8\n", [[5, 6], [7, 8]]),
+        ("2019,cost\n1,2\n", [[1, 2]]),
+        ("1\t\n\t\n", [[1, NAN], [NAN, NAN]]),
+        ("7,8\n", [[7, 8]]),
+    ],
+)
+def test_numbers_are_found_however_they_are_written(content, expected, tmp_path):
+    views = read_views(write(tmp_path, content))
+    np.testing.assert_array_equal(views.sources[0].array, np.array(expected, dtype=np.float32))
+    assert views.in_memory
+
+
+def test_a_byte_order_mark_does_not_hide_a_header(tmp_path):
+    views = read_views(write(tmp_path, "a,b\n1,2\n", encoding="utf-8-sig"))
+    assert views.feature_names == (["a", "b"],)
+
+
+def test_a_frame_written_by_pandas_comes_back(tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 4)), columns=list("pqrs"))
+    frame.to_csv(tmp_path / "f.csv")
+    views = read_views(tmp_path / "f.csv")
+    np.testing.assert_allclose(views.read(slice(None))[0], frame, rtol=1e-6)
+    assert views.feature_names == (list("pqrs"),)
+    assert views.names == ("f",)
+
+
+@pytest.mark.parametrize("name", ["label", "y", "Class", "target", "labels"])
+def test_a_column_of_labels_is_left_out_and_kept(name, tmp_path):
+    views = read_views(write(tmp_path, f"a,{name},b\n1,cat,2\n3,ant,4\n5,,6\n"))
+    np.testing.assert_array_equal(views.read(slice(None))[0], [[1, 2], [3, 4], [5, 6]])
+    np.testing.assert_array_equal(views.labels, [1, 0, -1])
+    assert views.feature_names == (["a", "b"],)
+
+
+def test_y_beside_x_is_a_coordinate(tmp_path):
+    views = read_views(write(tmp_path, "x,y,label\n1,2,0\n3,4,1\n"))
+    np.testing.assert_array_equal(views.read(slice(None))[0], [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(views.labels, [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,b\n1,2\n3,cat\n", r"t.csv, line 3, column 2 \('b'\) is 'cat', not a number: remove or encode that column"),
+        ("id,a\nrow1,2\nrow2,3\n", r"t.csv, line 2, column 1 \('id'\) is 'row1', not a number"),
+        ("row1,2\nrow2,3\n", r"t.csv, line 1, column 1 is 'row1', not a number"),
+        ("1,2\n\n\n3,x\n", r"t.csv, line 4, column 2 is 'x', not a number"),
+        ("a;b\n1,5;2\n", r"column 1 \('a'\) is '1,5', not a number: write decimals with a point"),
+        ("1,2\n3,4,5\n", r"t.csv, line 2 has 3 cells but the first line has 2"),
+        ("1,2\n3,4\n5\n", r"t.csv, line 3 has 1 cells but the first line has 2"),
+        ("1 2 3\n4 5 6\n", r"t.csv.* is '[14] [25] [36]', not a number"),
+        ("a,b\n", r"t.csv has no rows"),
+        ("", r"t.csv is empty"),
+        ("label\n1\n2\n", r"t.csv has no column of numbers left"),
+        ("a,b\n1_000,2\n3,\n", r"is '1_000', not a number"),
+    ],
+)
+def test_what_is_no_number_is_named_by_line_and_column(content, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        read_views(write(tmp_path, content))
+
+
+def test_text_in_another_encoding_is_one_sentence(tmp_path):
+    with pytest.raises(InputError, match="t.csv is damaged or not a UTF-8 text file"):
+        read_views(write(tmp_path, "größe,b\n1,2\n", encoding="latin-1"))
+
+
+def test_an_error_far_down_the_file_names_its_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "_CHUNK_LINES", 10)
+    lines = [f"{i},{i}" for i in range(100)]
+    lines[57] = "57,oops"
+    with pytest.raises(InputError, match="line 59, column 2 .* is 'oops'"):
+        read_views(write(tmp_path, "a,b\n" + "\n".join(lines)))
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 1000])
+def test_chunks_join_to_the_whole_file(chunk, tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "_CHUNK_LINES", chunk)
+    rows = np.random.default_rng(0).integers(0, 99, size=(40, 3)).astype(float)
+    rows[5, 1] = NAN
+    frame = pd.DataFrame(rows, columns=list("abc"))
+    frame["label"] = np.arange(40) % 3
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    views = read_views(tmp_path / "t.csv")
+    np.testing.assert_array_equal(views.sources[0].array, rows.astype(np.float32))
+    np.testing.assert_array_equal(views.labels, np.arange(40) % 3)
+
+
+def test_options_override_what_would_be_guessed(tmp_path):
+    file = write(tmp_path, "1|2|3\n4|5|6\n")
+    views = read_views(file, delimiter="|", header=True, drop=["2"])
+    np.testing.assert_array_equal(views.read(slice(None))[0], [[4, 6]])
+    assert views.feature_names == (["1", "3"],)
+    views = read_views(write(tmp_path, "0,1\n2,3\n"), header=False, drop=[0])
+    np.testing.assert_array_equal(views.read(slice(None))[0], [[1], [3]])
+    with pytest.raises(InputError, match="drop= names the column 'z', which .*t.csv does not have"):
+        read_views(file, drop=["z"])
+
+
+def test_a_text_column_can_be_dropped(tmp_path):
+    views = read_views(write(tmp_path, "name,a\nann,1\nbob,2\n"), drop="name")
+    np.testing.assert_array_equal(views.read(slice(None))[0], [[1], [2]])
+
+
+def test_a_column_that_only_counts_the_rows_is_warned_about(tmp_path):
+    file = write(tmp_path, "id,a\n1,7\n2,9\n3,8\n")
+    with pytest.warns(UserWarning, match="column 'id' counts the rows and is used as a feature; drop="):
+        read_views(file)
+
+
+def test_columns_of_a_csv_file_can_be_cut_into_views(tmp_path):
+    views = as_views(write(tmp_path, "a,b,c\n1,2,3\n4,5,6\n"), views={"p": ["c", "a"], "q": ["b"]})
+    assert views.names == ("p", "q")
+    np.testing.assert_array_equal(views.read(slice(None))[0], [[3, 1], [6, 4]])
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "expected"),
+    [
+        ("1\n0\n2\n", "l.txt", [1, 0, 2]),
+        ("cat\nant\ncat\n", "l.txt", [1, 0, 1]),
+        ("label\ncat\nant\n", "l.csv", [1, 0]),
+        ("y\n5\n6\n", "l.csv", [5, 6]),
+        ("anything\n5\n6\n", "l.csv", [5, 6]),
+        ("row,label\n0,3\n1,4\n", "l.csv", [3, 4]),
+        ("row;mine;label\n0;8;3\n1;9;4\n", "l.csv", [8, 9]),
+        ("3\n", "l.txt", [3]),
+        ("x,y\n1,5\n2,6\n", "l.csv", [5, 6]),
+    ],
+)
+def test_labels_in_text_files_are_found(content, name, expected, tmp_path):
+    key = "mine" if "mine" in content else "y"
+    np.testing.assert_array_equal(read_labels(write(tmp_path, content, name), key=key), expected)
+
+
+def test_a_table_without_a_column_of_labels_says_so(tmp_path):
+    with pytest.raises(InputError, match=r"t.csv has 2 columns and none is called 'y' or label"):
+        read_labels(write(tmp_path, "a,b\n1,2\n"))

@@ -1,0 +1,266 @@
+import base64
+import hashlib
+import json
+import re
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from coterie.errors import InputError
+from coterie.explore import report, write_report
+
+CENTRES = [[0.0, 0.0, 0.0, 0.0], [6.0, 0.0, 0.0, 6.0], [0.0, 9.0, 0.0, 0.0]]
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
+VOID = {"meta", "img", "input", "br"}
+
+
+class Page(HTMLParser):
+    """Reads a page, and checks that elements close in the order in which they opened."""
+
+    def __init__(self, source):
+        super().__init__(convert_charrefs=True)
+        self.open, self.elements, self.texts, self.scripts = [], [], [], []
+        self.feed(source)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1] += data
+        elif self.open and self.open[-1] != "style":
+            self.texts.append(data)
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    @property
+    def data(self):
+        return json.loads(self.scripts[0])
+
+    @property
+    def text(self):
+        return " ".join(self.texts)
+
+
+@pytest.fixture
+def page(fitted, tmp_path):
+    """Return a function that writes a report of a small model and reads it back."""
+
+    def make(sizes=(30, 20, 10), centres=CENTRES, change=None, **options):
+        model, X = fitted(centres, sizes)
+        if change is not None:
+            change(model)
+        return Page(
+            write_report(model, X, tmp_path / "r.html", **({"embedding": "pca"} | options)).read_text("utf-8")
+        )
+
+    return make
+
+
+def test_the_page_has_every_part_and_one_main_heading(page):
+    found = page(truth=["a"] * 30 + ["b"] * 30)
+    ids = [attributes["id"] for attributes in found.all("section")]
+    assert ids == ["scores", "map", "clusters", "sizes", "confidence", "uncertain", "training", "parameters"]
+    assert len(found.all("h1")) == 1
+    for fact in ("Nearest", "60", "4 s", "random_state", "main directions (PCA)"):
+        assert fact in found.text
+
+
+def test_scores_appear_only_with_known_classes(page):
+    assert "Fowlkes-Mallows" not in page(compare={"k-means": np.zeros(60)}).text
+    found = page(truth=np.repeat([0, 1], 30), compare={"k-means": np.zeros(60)})
+    assert "k-means" in found.text
+    assert "Fowlkes-Mallows" in found.text
+
+
+def test_nothing_is_loaded_from_anywhere(page):
+    found = page(image_shape=(2, 2))
+    for tag, attributes in found.elements:
+        assert tag not in ("link", "iframe", "object", "embed", "base", "form")
+        for name in ("src", "href", "srcset", "action"):
+            assert re.match(r"$|#|data:image/png;base64,", attributes.get(name, ""))
+    assert "url(" not in report._resource("style.css")
+
+
+def test_the_policy_allows_exactly_the_two_scripts_of_the_page(page):
+    found = page()
+    (policy,) = (a["content"] for a in found.all("meta") if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'; ")
+    allowed = set(re.findall(r"'sha256-([^']+)'", policy))
+    types = [attributes.get("type") for attributes in found.all("script")]
+    assert types == ["application/json", None, None]
+    hashes = {base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in found.scripts[1:]}
+    assert allowed == hashes
+    assert "unsafe-eval" not in policy
+    assert "connect-src" not in policy
+
+
+def test_strings_from_the_data_stay_text_wherever_they_come_from(page):
+    def spoil(model):
+        model.history_ = [{"phase": EVIL, f"loss{EVIL}": 1.0, "seconds": 1.0}]
+        model.versions_ = {EVIL: EVIL}
+        model.random_state = EVIL
+
+    found = page(
+        change=spoil,
+        title=EVIL,
+        feature_names=[EVIL, "b", "c", "d"],
+        truth=[EVIL] * 30 + ["b"] * 30,
+        compare={EVIL: np.zeros(60)},
+    )
+    assert len(found.all("script")) == 3
+    assert not any("onerror" in attributes for _, attributes in found.elements)
+    assert found.all("img") == []
+    assert found.text.count("alert(1)") >= 8
+    assert EVIL in found.text
+
+
+def test_names_of_views_stay_text_too(nearest, tmp_path):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    model = nearest([[0.0, 0.0], [1.0, 1.0]]).fit(X)
+    path = write_report(model, {EVIL: X[:, :1], "b": X[:, 1:]}, tmp_path / "r.html", embedding="pca")
+    found = Page(path.read_text("utf-8"))
+    assert len(found.all("script")) == 3
+    assert EVIL in found.text
+
+
+def test_class_names_reach_the_plot_as_text_without_markup(page):
+    found = page(truth=[EVIL] * 30 + ["b"] * 30)
+    hovers = {entry[3] for entry in found.data["map"]["data"][0]["customdata"]}
+    assert not any("<" in hover for hover in hovers)
+    assert any("&lt;script&gt;" in hover for hover in hovers)
+
+
+def test_the_map_shows_each_row_with_its_cluster_confidence_and_class(page, fitted):
+    model, X = fitted(CENTRES, (30, 20, 10))
+    truth = np.repeat([0, 1, -1], 20)
+    figure = page(truth=truth)
+    dots, diamonds = figure.data["map"]["data"]
+    assert len(dots["x"]) == len(dots["y"]) == 60
+    row, cluster, confidence, known = dots["customdata"][59]
+    assert (row, cluster, known) == (59, model.labels_[59], "not labelled")
+    assert confidence == pytest.approx(model.predict_proba(X)[59].max(), abs=1e-3)
+    assert [entry[0] for entry in diamonds["customdata"]] == sorted(model.exemplar_indices_.tolist())
+    assert set(figure.data["map"]["modes"]) == {"cluster", "confidence", "class"}
+    assert figure.data["map"]["groups"]["class"][0] == truth.tolist()
+    radios = [attributes["value"] for attributes in figure.all("input")]
+    assert radios == ["cluster", "confidence", "class"]
+
+
+def test_the_colours_of_dots_and_buttons_agree(page):
+    found = page(truth=["a"] * 30 + ["b"] * 30)
+    for mode, shift in (("cluster", 0), ("class", 1)):
+        marker = found.data["map"]["modes"][mode]
+        wanted = [colour for _, colour in marker["colorscale"][::2]][shift:]
+        at = next(i for i, (_, a) in enumerate(found.elements) if a.get("data-mode") == mode)
+        swatches = [a["style"] for _, a in found.elements[at:] if a.get("class") == "swatch"]
+        assert swatches[: len(wanted)] == [f"background:{colour}" for colour in wanted]
+
+
+def test_images_have_alternative_texts_and_the_decoded_one_stands_beside_the_real_one(page):
+    found = page(image_shape=(2, 2))
+    alts = [attributes["alt"] for attributes in found.all("img")]
+    assert all(alts)
+    assert sum(alt.startswith("Decoded exemplar") for alt in alts) == 3
+    assert "What sets cluster" not in found.text
+
+
+def test_without_images_the_features_that_set_clusters_apart_are_listed(page):
+    found = page(feature_names=["width", "height", "depth", "mass"])
+    assert found.all("img") == []
+    assert {"width", "height"} <= set(found.texts)
+
+
+def test_every_plot_is_described_and_has_its_numbers_in_a_table(page):
+    found = page()
+    plots = [attributes for _, attributes in found.elements if attributes.get("role") == "img"]
+    assert len(plots) == 2 + len(found.data["curves"])
+    assert all(attributes["aria-label"] for attributes in plots)
+    assert {"Training", "Rows by confidence", "Rows in each cluster"} <= set(found.texts)
+
+
+def test_each_curve_has_its_own_panel_with_phases(page):
+    curves = page().data["curves"]
+    assert [curve["name"] for curve in curves] == ["loss", "seconds", "entropy"]
+    assert curves[2]["data"][0]["y"] == [None, 0.5]
+    assert [note["text"] for note in curves[0]["layout"]["annotations"]] == ["warm-up", "clustering"]
+
+
+def test_a_hundred_clusters_fold_away_and_remain_reachable(fitted, tmp_path):
+    centres = np.random.default_rng(0).normal(size=(100, 4)) * 50
+    model, X = fitted(centres, [5] * 100)
+    source = write_report(model, X, tmp_path / "r.html", embedding="pca").read_text("utf-8")
+    found = Page(source)
+    assert "Show the other 88 clusters" in found.text
+    assert "All 100 clusters in a table" in found.text
+    assert sum(attributes.get("class") == "card" for attributes in found.all("article")) == 100
+    assert len({attributes.get("data-group") for attributes in found.all("button")} - {None}) == 100
+
+
+def test_a_long_training_is_thinned_in_the_table_but_not_in_the_plot(page):
+    def lengthen(model):
+        model.history_ = [{"epoch": i, "loss": 1 / (i + 1)} for i in range(1000)]
+
+    found = page(change=lengthen)
+    assert "every 5th epoch" in found.text
+    assert len(found.data["curves"][0]["data"][0]["y"]) == 1000
+
+
+def test_a_single_cluster_and_no_history_still_make_a_page(page):
+    found = page(sizes=[30], centres=[[0.0, 0.0]], change=lambda model: setattr(model, "history_", []))
+    assert found.data["curves"] == []
+    assert "keeps no history" in found.text
+
+
+def test_an_empty_cluster_has_no_card_but_is_counted(page):
+    found = page(sizes=[30, 20, 0], change=lambda m: m.exemplar_indices_.__setitem__(2, -1))
+    assert "2 (and 1 empty)" in found.text
+    assert len(found.all("article")) == 2
+
+
+def test_the_same_call_writes_the_same_file(fitted, tmp_path):
+    model, X = fitted(CENTRES, (30, 20, 10))
+    one, two = (write_report(model, X, tmp_path / name).read_bytes() for name in ("a.html", "b.html"))
+    assert one == two
+
+
+def test_a_failed_write_leaves_the_old_report_and_no_litter(fitted, tmp_path, monkeypatch):
+    model, X = fitted(CENTRES, (30, 20, 10))
+    path = tmp_path / "r.html"
+    path.write_text("old")
+
+    def fail(source, target):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(report.os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_report(model, X, path, embedding="pca")
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["r.html"]
+
+
+def test_missing_folders_are_made_and_the_path_is_returned(fitted, tmp_path):
+    model, X = fitted(CENTRES, (30, 20, 10))
+    path = write_report(model, X, str(tmp_path / "new" / "r.html"), embedding="pca")
+    assert path == tmp_path / "new" / "r.html"
+    assert path.exists()
+
+
+def test_without_plotly_the_message_says_what_to_install(fitted, tmp_path, monkeypatch):
+    model, X = fitted(CENTRES, (30, 20, 10))
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    with pytest.raises(InputError, match=r"needs plotly: pip install 'coterie\[explore\]'"):
+        write_report(model, X, tmp_path / "r.html")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,215 @@
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from coterie.data import as_views
+from coterie.errors import InputError
+from coterie.explore import rows as rows_module
+from coterie.explore.summary import summarise
+
+CENTRES = [[0.0, 0.0, 0.0], [6.0, 0.0, 0.0], [0.0, 9.0, 0.0]]
+
+
+def test_clusters_have_their_sizes_exemplars_and_neighbours(fitted):
+    model, X = fitted(CENTRES, [30, 20, 10])
+    found = summarise(model, X, embedding="pca")
+    assert [cluster.size for cluster in found.clusters] == [30, 20, 10]
+    assert [cluster.exemplar for cluster in found.clusters] == model.exemplar_indices_.tolist()
+    assert [cluster.neighbours for cluster in found.clusters] == [[1, 2], [0, 2], [0, 1]]
+    assert found.sample.rows.tolist() == list(range(60))
+
+
+def test_typical_rows_are_near_the_mean_and_unsure_rows_have_the_lowest_membership(fitted):
+    model, X = fitted(CENTRES, [30, 20, 10])
+    cluster = summarise(model, X, embedding="pca").clusters[1]
+    members = np.flatnonzero(model.labels_ == 1)
+    away = np.linalg.norm(X[members] - X[members].mean(axis=0), axis=1)
+    assert cluster.typical == members[np.argsort(away)[:5]].tolist()
+    own = model.predict_proba(X)[members, 1]
+    assert cluster.unsure == members[np.argsort(own)[:3]].tolist()
+    assert cluster.confidence == pytest.approx(own.mean())
+
+
+def test_least_certain_rows_come_with_their_second_cluster(fitted):
+    model, X = fitted(CENTRES, [30, 20, 10])
+    found = summarise(model, X, embedding="pca")
+    memberships = model.predict_proba(X)
+    order = np.argsort(memberships.max(axis=1))
+    assert found.sample.rows[found.least_certain].tolist() == order[:20].tolist()
+    assert found.sample.second[order].tolist() == np.argsort(memberships[order], axis=1)[:, 1].tolist()
+
+
+def test_the_feature_that_separates_a_cluster_comes_first(fitted):
+    model, X = fitted(CENTRES, [30, 30, 30])
+    found = summarise(model, X, feature_names=["width", "height", "noise"], embedding="pca")
+    assert found.clusters[1].features[0].name == "width"
+    assert found.clusters[2].features[0].name == "height"
+    assert found.clusters[2].features[0].difference > 1
+
+
+def test_only_the_sampled_rows_are_read_and_every_cluster_is_among_them(fitted, monkeypatch):
+    model, X = fitted(CENTRES, [3000, 40, 3])
+    views = as_views(X)
+    asked = []
+    read = type(views).read
+    monkeypatch.setattr(
+        type(views), "read", lambda self, rows: asked.append(np.size(rows)) or read(self, rows)
+    )
+    monkeypatch.setattr(rows_module, "_MOST_CHUNK_ROWS", 16)
+    found = summarise(model, views, max_rows=100, embedding="pca")
+    assert len(found.sample.rows) <= 100 + 3
+    assert max(asked) <= 16
+    assert (np.bincount(found.sample.labels, minlength=3) >= [10, 10, 3]).all()
+    assert set(model.exemplar_indices_) <= set(found.sample.rows.tolist())
+
+
+def test_chunks_do_not_change_the_summary(fitted, monkeypatch):
+    model, X = fitted(CENTRES, [30, 20, 10])
+    whole = summarise(model, X, embedding="pca")
+    monkeypatch.setattr(rows_module, "_MOST_CHUNK_ROWS", 7)
+    parts = summarise(model, X, embedding="pca")
+    np.testing.assert_allclose(parts.sample.confidence, whole.sample.confidence)
+    np.testing.assert_allclose(parts.sample.embedding, whole.sample.embedding)
+    for one, two in zip(parts.clusters, whole.clusters, strict=True):
+        assert [f.difference for f in one.features] == pytest.approx([f.difference for f in two.features])
+
+
+def test_the_histogram_of_a_sample_stands_for_all_rows(fitted):
+    model, X = fitted(CENTRES, [3000, 40, 3])
+    found = summarise(model, X, max_rows=200, embedding="pca")
+    assert found.sample.weights.sum() == pytest.approx(3043)
+    assert found.histogram.sum() == pytest.approx(3043)
+
+
+def test_the_same_seed_shows_the_same_rows(fitted):
+    model, X = fitted(CENTRES, [300, 300, 300])
+    one, two, other = (
+        summarise(model, X, max_rows=50, embedding="pca", random_state=seed).sample.rows.tolist()
+        for seed in (1, 1, 2)
+    )
+    assert one == two != other
+
+
+def test_known_classes_give_scores_beside_those_of_another_clustering(fitted):
+    model, X = fitted(CENTRES, [30, 20, 10])
+    truth = np.array(["a"] * 30 + ["b"] * 30)
+    other = np.arange(60) % 2
+    found = summarise(model, X, truth=truth, compare={"k-means": other}, embedding="pca")
+    assert found.scores["Nearest"]["ari"] == pytest.approx(adjusted_rand_score(truth, model.labels_))
+    assert found.scores["k-means"]["ari"] == pytest.approx(adjusted_rand_score(truth, other))
+    assert [cluster.commonest for cluster in found.clusters] == [("a", 1.0), ("b", 1.0), ("b", 1.0)]
+
+
+def test_rows_without_a_known_class_are_marked_and_not_counted(fitted):
+    model, X = fitted(CENTRES, [30, 20, 10])
+    truth = np.array([10] * 30 + [-1] * 15 + [2] * 5 + [-1] * 10)
+    found = summarise(model, X, truth=truth, embedding="pca")
+    assert found.classes.names == ["2", "10"]
+    assert found.classes.codes[[0, 30, 46]].tolist() == [1, -1, 0]
+    assert [cluster.commonest for cluster in found.clusters] == [("10", 1.0), ("2", 1.0), None]
+
+
+def test_without_known_classes_there_are_no_scores(fitted):
+    model, X = fitted(CENTRES, [30, 20, 10])
+    found = summarise(model, X, compare={"k-means": model.labels_}, embedding="pca")
+    assert found.scores == {}
+    assert found.classes is None
+
+
+def test_several_views_keep_their_names_and_features_and_skip_missing_rows(nearest):
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(40, 2)), rng.normal(size=(40, 1))
+    left[20:] += 8
+    right[20:] += 5
+    hidden = right.copy()
+    hidden[25:] = np.nan
+    model = nearest([[0.0, 0.0, 0.0], [8.0, 8.0, 5.0]]).fit(as_views([left, right]))
+    found = summarise(
+        model,
+        {"size": left, "colour": hidden},
+        feature_names={"colour": ["hue"]},
+        embedding="pca",
+    )
+    assert found.views == [("size", 2), ("colour", 1)]
+    hue = next(feature for feature in found.clusters[1].features if feature.view == "colour")
+    assert (hue.name, hue.inside) == ("hue", pytest.approx(right[20:25].mean(), rel=1e-5))
+    assert {f.name for f in found.clusters[1].features if f.view == "size"} == {"feature 0", "feature 1"}
+
+
+def test_a_table_that_the_model_cuts_into_views_is_shown_as_views(fitted):
+    model, X = fitted(CENTRES, [30, 20, 10], views={"plane": [0, 2], "line": [1]})
+    found = summarise(model, X, image_shape=(1, 2), embedding="pca")
+    assert found.views == [("plane", 2), ("line", 1)]
+    assert {feature.view for cluster in found.clusters for feature in cluster.features} == {"line"}
+    # Columns 0 and 2 of the exemplar of cluster 1 are 6 and 0: bright, dark.
+    first, second = found.thumbnails.decoded[1][0]
+    assert first > second
+
+
+def test_images_are_drawn_for_the_rows_shown_and_the_decoded_exemplars(fitted):
+    centres = [[0.0, 0.0, 0.0, 0.0], [9.0, 0.0, 0.0, 9.0]]
+    model, X = fitted(centres, [30, 30])
+    found = summarise(model, X, image_shape=(2, 2), embedding="pca")
+    shown = {row for c in found.clusters for row in [c.exemplar, *c.typical]}
+    assert shown <= set(found.thumbnails.rows)
+    assert set(found.thumbnails.decoded) == {0, 1}
+    assert (found.thumbnails.decoded[1] > 128).tolist() == [[True, False], [False, True]]
+    assert all(cluster.features == [] for cluster in found.clusters)
+
+
+def test_an_empty_cluster_is_shown_as_empty(fitted):
+    model, X = fitted(CENTRES, [30, 20, 0])
+    model.exemplar_indices_[2] = -1
+    empty = summarise(model, X, truth=np.zeros(50, dtype=int), embedding="pca").clusters[2]
+    assert (empty.size, empty.confidence, empty.exemplar, empty.typical, empty.commonest) == (
+        0,
+        None,
+        None,
+        [],
+        None,
+    )
+
+
+def test_a_model_without_history_exemplars_or_versions_is_summarised(fitted):
+    model, X = fitted(CENTRES, [30, 20, 10])
+    del model.history_, model.exemplar_indices_, model.exemplars_
+    found = summarise(model, X, embedding="pca")
+    assert found.training.curves == []
+    assert found.sample.exemplars == {}
+    assert found.versions["numpy"] == np.__version__
+
+
+def test_the_models_own_versions_and_parameters_are_shown(fitted):
+    model, X = fitted(CENTRES, [30, 20, 10])
+    model.versions_ = {"coterie": "9.9"}
+    found = summarise(model, X, embedding="pca")
+    assert found.versions == {"coterie": "9.9"}
+    assert (found.seed, found.parameters["random_state"]) == ("7", "7")
+
+
+def test_input_that_does_not_fit_the_model_is_refused_with_both_numbers(fitted):
+    model, X = fitted(CENTRES, [30, 20, 10])
+    with pytest.raises(InputError, match="X has 59 rows but the model was fitted on 60"):
+        summarise(model, X[1:])
+    with pytest.raises(InputError, match="truth has 2 entries but X has 60 rows"):
+        summarise(model, X, truth=[0, 1])
+    with pytest.raises(InputError, match="truth has 60 entries but labels has 3"):
+        summarise(model, X, truth=model.labels_, compare={"k-means": [0, 1, 2]})
+    with pytest.raises(InputError, match="needs a view with 4 features, but X has 3"):
+        summarise(model, X, image_shape=(2, 2))
+    with pytest.raises(InputError, match="feature_names has 2 names but view 'X' has 3"):
+        summarise(model, X, feature_names=["a", "b"])
+    with pytest.raises(InputError, match="feature_names is for a view 'other'"):
+        summarise(model, X, feature_names={"other": ["a"]})
+    with pytest.raises(InputError, match="feature_names has 1 lists but X has 2 views"):
+        summarise(model, [X, X], feature_names=[["a", "b", "c"]])
+
+
+def test_labels_and_exemplars_that_contradict_the_memberships_are_refused(fitted):
+    model, X = fitted(CENTRES, [30, 20, 10])
+    model.exemplar_indices_ = model.exemplar_indices_[:2]
+    with pytest.raises(InputError, match="exemplar_indices_ has 2 rows but predict_proba has 3 columns"):
+        summarise(model, X)
+    model.labels_ = model.labels_ - 1
+    with pytest.raises(InputError, match="labels_ must be integers from 0 to 2"):
+        summarise(model, X)
