@@ -1,3 +1,51 @@
-"""Find the groups in large, messy data and show why."""
+"""Find the groups in large, messy data and show why.
+
+Names are imported when they are first used, so that `import coterie` and the command line start at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0.dev0"
+
+if TYPE_CHECKING:
+    from coterie.data import Views, amputate, as_views, read_labels, read_views
+    from coterie.errors import InputError
+    from coterie.explore import write_report
+    from coterie.methods.base import load
+    from coterie.methods.pcx import PCX
+
+_HOMES = {
+    "InputError": "coterie.errors",
+    "PCX": "coterie.methods.pcx",
+    "Views": "coterie.data",
+    "amputate": "coterie.data",
+    "as_views": "coterie.data",
+    "load": "coterie.methods.base",
+    "read_labels": "coterie.data",
+    "read_views": "coterie.data",
+    "write_report": "coterie.explore",
+}
+
+__all__ = [
+    "PCX",
+    "InputError",
+    "Views",
+    "__version__",
+    "amputate",
+    "as_views",
+    "load",
+    "read_labels",
+    "read_views",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'coterie' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -50,7 +50,10 @@ def test_the_seed_decides_the_draw(reading):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((10, 2, 0.7, "entries"), "rate=0.7 of the entries cannot be missing .* one of 2 views: the most is 0.5"),
+        (
+            (10, 2, 0.7, "entries"),
+            "rate=0.7 of the entries cannot be missing .* one of 2 views: the most is 0.5",
+        ),
         ((10, 1, 0.5, "rows"), "With one view no row can miss a view"),
         ((10, 2, 1.5, "rows"), "rate=1.5 is no share"),
         ((10, 2, -0.1, "entries"), "rate=-0.1 is no share"),

@@ -25,7 +25,9 @@ def test_multiview_digits_are_four_finite_descriptors_of_the_same_rows():
     digits = load_multiview_digits()
     assert digits.views.names == ("pixels", "gradients", "fourier", "profiles")
     digits.views.check()
-    np.testing.assert_array_equal(digits.views.read_view(0, slice(None)), load_digits().views.read(slice(None))[0])
+    np.testing.assert_array_equal(
+        digits.views.read_view(0, slice(None)), load_digits().views.read(slice(None))[0]
+    )
     np.testing.assert_array_equal(digits.target, load_digits().target)
 
 

@@ -40,7 +40,9 @@ def test_a_npy_file_stays_on_disk(tmp_path):
 def test_npz_views_dense_and_sparse_come_in_order_with_names_and_labels(tmp_path):
     path = tmp_path / "set.npz"
     many = {f"view{v}": A + v for v in range(11) if v != 1}
-    np.savez_compressed(path, **many, **parts("view1", B), y=np.array([2, 0, 1, 1]), view_names=list("abcdefghijk"))
+    np.savez_compressed(
+        path, **many, **parts("view1", B), y=np.array([2, 0, 1, 1]), view_names=list("abcdefghijk")
+    )
     views = read_views(path)
     assert views.names == tuple("abcdefghijk")
     assert views.in_memory
@@ -72,7 +74,7 @@ def test_a_sparse_matrix_saved_by_scipy_is_one_view(layout, tmp_path):
 def test_sparse_parts_that_point_outside_the_matrix_are_refused(tmp_path):
     broken = parts("view0", A) | {"view0_indices": np.full(11, 9)}
     np.savez(tmp_path / "s.npz", **broken)
-    with pytest.raises(InputError, match="s.npz is damaged or not a NumPy .npz file"):
+    with pytest.raises(InputError, match=r"s.npz is damaged or not a NumPy .npz file"):
         read_views(tmp_path / "s.npz")
 
 
@@ -88,7 +90,7 @@ def test_a_directory_of_npy_files_is_one_view_a_file(tmp_path):
 
 
 def test_a_directory_without_tables_is_an_error(tmp_path):
-    with pytest.raises(InputError, match="is a directory without .npy files"):
+    with pytest.raises(InputError, match=r"is a directory without .npy files"):
         read_views(tmp_path)
 
 
@@ -109,7 +111,9 @@ def test_pickled_objects_are_refused_and_never_run(tmp_path):
     (tmp_path / "p.npy").write_bytes(pickle.dumps(Bomb()))
     (tmp_path / "p.npz").write_bytes(pickle.dumps(Bomb()))
     for name in ("o.npy", "o.npz", "p.npy", "p.npz"):
-        with pytest.raises(InputError, match=rf"{name} is damaged or holds Python objects, which could run code"):
+        with pytest.raises(
+            InputError, match=rf"{name} is damaged or holds Python objects, which could run code"
+        ):
             read_views(tmp_path / name)
     for name in ("o.npy", "p.npy", "p.npz"):
         with pytest.raises(InputError, match=rf"{name} is damaged or holds Python objects"):
@@ -144,12 +148,14 @@ def test_an_array_without_rows_and_columns_names_its_file(tmp_path):
     with pytest.raises(InputError, match=r"flat.npy is 1-D .* Reshape your data"):
         read_views(tmp_path / "flat.npy")
     np.savez(tmp_path / "flat.npz", view0=np.arange(5.0))
-    with pytest.raises(InputError, match=r"flat.npz has no table that could be a view \(it holds: view0 \(5,\)\)"):
+    with pytest.raises(
+        InputError, match=r"flat.npz has no table that could be a view \(it holds: view0 \(5,\)\)"
+    ):
         read_views(tmp_path / "flat.npz")
 
 
 def test_a_missing_file_an_unknown_suffix_and_stray_options_are_named(tmp_path):
-    with pytest.raises(InputError, match="There is no file .*nothing.npy"):
+    with pytest.raises(InputError, match=r"There is no file .*nothing.npy"):
         read_views(tmp_path / "nothing.npy")
     (tmp_path / "x.docx").write_bytes(b"PK")
     with pytest.raises(InputError, match=r"x.docx has an unknown suffix: coterie reads .npy, .npz"):
@@ -168,7 +174,9 @@ def test_a_missing_file_an_unknown_suffix_and_stray_options_are_named(tmp_path):
         (".h5", "h5py", "h5py", "hdf5"),
     ],
 )
-def test_a_missing_extra_is_named_with_the_command_that_installs_it(suffix, module, package, extra, tmp_path, monkeypatch):
+def test_a_missing_extra_is_named_with_the_command_that_installs_it(
+    suffix, module, package, extra, tmp_path, monkeypatch
+):
     import sys
 
     path = tmp_path / f"x{suffix}"
@@ -200,13 +208,13 @@ def test_labels_in_npy_are_one_number_a_row(tmp_path):
     with pytest.raises(InputError, match=r"m.npy has shape \(4, 3\), but labels are one number a row"):
         read_labels(tmp_path / "m.npy")
     np.save(tmp_path / "f.npy", [0.5, 1.0])
-    with pytest.raises(InputError, match="f.npy are not whole numbers"):
+    with pytest.raises(InputError, match=r"f.npy are not whole numbers"):
         read_labels(tmp_path / "f.npy")
 
 
 def test_a_file_without_labels_says_so(tmp_path):
     np.savez(tmp_path / "l.npz", view0=A)
-    with pytest.raises(InputError, match="l.npz holds no labels: call them 'y'"):
+    with pytest.raises(InputError, match=r"l.npz holds no labels: call them 'y'"):
         read_labels(tmp_path / "l.npz")
     with pytest.raises(InputError, match="There is no file"):
         read_labels(tmp_path / "gone.csv")

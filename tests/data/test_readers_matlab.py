@@ -40,7 +40,11 @@ def put(file, parent, name, value):
         node = parent.create_group(name)
         node.attrs["MATLAB_sparse"] = np.uint64(value.shape[0])
         node.attrs["MATLAB_class"] = np.bytes_("double")
-        node["data"], node["ir"], node["jc"] = value.data, value.indices.astype("u8"), value.indptr.astype("u8")
+        node["data"], node["ir"], node["jc"] = (
+            value.data,
+            value.indices.astype("u8"),
+            value.indptr.astype("u8"),
+        )
         return node
     if isinstance(value, str):
         node = parent.create_dataset(name, data=np.array([[ord(c)] for c in value], dtype="u2"))
@@ -148,7 +152,9 @@ def test_labels_may_be_one_hot_or_repeated_for_each_view(write, tmp_path):
 @WRITERS
 def test_a_file_without_tables_lists_what_it_holds(write, tmp_path):
     write(tmp_path / "m.mat", {"options": np.array([[1.0]]), "Y": Y[:, None]})
-    with pytest.raises(InputError, match=r"m.mat has no table that could be a view \(it holds: .*options \(1, 1\)"):
+    with pytest.raises(
+        InputError, match=r"m.mat has no table that could be a view \(it holds: .*options \(1, 1\)"
+    ):
         read_views(tmp_path / "m.mat")
 
 
@@ -171,7 +177,9 @@ def test_a_new_file_without_h5py_names_the_extra(tmp_path, monkeypatch):
 
     write_v73(tmp_path / "new.mat", {"X": A})
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(InputError, match=r"Reading .mat v7.3 files needs h5py: pip install 'coterie\[hdf5\]'"):
+    with pytest.raises(
+        InputError, match=r"Reading .mat v7.3 files needs h5py: pip install 'coterie\[hdf5\]'"
+    ):
         read_views(tmp_path / "new.mat")
 
 
@@ -179,7 +187,7 @@ def test_a_truncated_new_file_is_one_sentence(tmp_path):
     write_v73(tmp_path / "new.mat", {"X": np.zeros((300, 40))})
     content = (tmp_path / "new.mat").read_bytes()
     (tmp_path / "new.mat").write_bytes(content[: len(content) // 2])
-    with pytest.raises(InputError, match="new.mat is damaged or not a HDF5 file"):
+    with pytest.raises(InputError, match=r"new.mat is damaged or not a HDF5 file"):
         read_views(tmp_path / "new.mat")
 
 

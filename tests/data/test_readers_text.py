@@ -74,7 +74,10 @@ def test_y_beside_x_is_a_coordinate(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a,b\n1,2\n3,cat\n", r"t.csv, line 3, column 2 \('b'\) is 'cat', not a number: remove or encode that column"),
+        (
+            "a,b\n1,2\n3,cat\n",
+            r"t.csv, line 3, column 2 \('b'\) is 'cat', not a number: remove or encode that column",
+        ),
         ("id,a\nrow1,2\nrow2,3\n", r"t.csv, line 2, column 1 \('id'\) is 'row1', not a number"),
         ("row1,2\nrow2,3\n", r"t.csv, line 1, column 1 is 'row1', not a number"),
         ("1,2\n\n\n3,x\n", r"t.csv, line 4, column 2 is 'x', not a number"),
@@ -94,7 +97,7 @@ def test_what_is_no_number_is_named_by_line_and_column(content, message, tmp_pat
 
 
 def test_text_in_another_encoding_is_one_sentence(tmp_path):
-    with pytest.raises(InputError, match="t.csv is damaged or not a UTF-8 text file"):
+    with pytest.raises(InputError, match=r"t.csv is damaged or not a UTF-8 text file"):
         read_views(write(tmp_path, "größe,b\n1,2\n", encoding="latin-1"))
 
 
@@ -102,7 +105,7 @@ def test_an_error_far_down_the_file_names_its_line(tmp_path, monkeypatch):
     monkeypatch.setattr(text, "_CHUNK_LINES", 10)
     lines = [f"{i},{i}" for i in range(100)]
     lines[57] = "57,oops"
-    with pytest.raises(InputError, match="line 59, column 2 .* is 'oops'"):
+    with pytest.raises(InputError, match=r"line 59, column 2 .* is 'oops'"):
         read_views(write(tmp_path, "a,b\n" + "\n".join(lines)))
 
 
@@ -126,7 +129,7 @@ def test_options_override_what_would_be_guessed(tmp_path):
     assert views.feature_names == (["1", "3"],)
     views = read_views(write(tmp_path, "0,1\n2,3\n"), header=False, drop=[0])
     np.testing.assert_array_equal(views.read(slice(None))[0], [[1], [3]])
-    with pytest.raises(InputError, match="drop= names the column 'z', which .*t.csv does not have"):
+    with pytest.raises(InputError, match=r"drop= names the column 'z', which .*t.csv does not have"):
         read_views(file, drop=["z"])
 
 

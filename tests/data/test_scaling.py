@@ -27,9 +27,13 @@ def test_any_chunking_gives_the_statistics_of_all_rows(X, batch_rows, mode):
     (scaler, _), (whole, _) = fitted(mode, X, batch_rows), fitted(mode, X, len(X))
     wide = X.astype(np.float64)
     constant = wide.min(axis=0) == wide.max(axis=0)
-    shift, scale = (wide.mean(axis=0), wide.std(axis=0)) if mode == "feature" else (
-        wide.min(axis=0),
-        np.ptp(wide, axis=0),
+    shift, scale = (
+        (wide.mean(axis=0), wide.std(axis=0))
+        if mode == "feature"
+        else (
+            wide.min(axis=0),
+            np.ptp(wide, axis=0),
+        )
     )
     for one in (scaler, whole):
         np.testing.assert_allclose(one.shifts_[0], shift, rtol=1e-6, atol=1e-6 * np.abs(wide).max())
@@ -180,7 +184,9 @@ def test_a_scaler_survives_its_state(mode):
     assert again.modes_ == scaler.modes_
     for a, b in zip(again.transform(views.read(ALL)), scaler.transform(views.read(ALL)), strict=True):
         np.testing.assert_array_equal(a, b)
-    for a, b in zip(again.inverse_transform(views.read(ALL)), scaler.inverse_transform(views.read(ALL)), strict=True):
+    for a, b in zip(
+        again.inverse_transform(views.read(ALL)), scaler.inverse_transform(views.read(ALL)), strict=True
+    ):
         np.testing.assert_array_equal(a, b)
 
 
@@ -197,7 +203,10 @@ def test_transform_leaves_its_input_alone(mode):
 @pytest.mark.parametrize(
     ("mode", "message"),
     [
-        ("standard", "The scaling mode 'standard' does not exist: choose one of feature, minmax, sample, none"),
+        (
+            "standard",
+            "The scaling mode 'standard' does not exist: choose one of feature, minmax, sample, none",
+        ),
         (["none"], "There are 1 scaling modes for 2 views"),
         ({"a": "none"}, r"The scaling modes are for \['a'\] but the views are \['a', 'b'\]"),
     ],

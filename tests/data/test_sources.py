@@ -170,7 +170,9 @@ def test_scattered_rows_of_one_chunk_are_fetched_together():
 
 def test_a_missing_row_of_a_subset_reads_as_zeros():
     subset = RowSubset(DenseRows(table()), np.array([2, -1, 0]))
-    np.testing.assert_array_equal(subset.read(slice(None)), np.stack([table()[2], np.zeros(D), table()[0]]).astype("f4"))
+    np.testing.assert_array_equal(
+        subset.read(slice(None)), np.stack([table()[2], np.zeros(D), table()[0]]).astype("f4")
+    )
 
 
 @pytest.mark.parametrize("rows", [np.array([N]), np.array([0, -N - 1])])
@@ -186,7 +188,9 @@ def test_a_boolean_selection_must_have_one_entry_a_row():
 
 def test_a_damaged_chunk_is_a_clear_error(tmp_path):
     with h5py.File(tmp_path / "x.h5", "w") as file:
-        dataset = file.create_dataset("X", data=np.random.default_rng(0).normal(size=(200, 20)), compression="gzip")
+        dataset = file.create_dataset(
+            "X", data=np.random.default_rng(0).normal(size=(200, 20)), compression="gzip"
+        )
         offset = dataset.id.get_chunk_info(0).byte_offset
     with (tmp_path / "x.h5").open("r+b") as raw:
         raw.seek(offset)

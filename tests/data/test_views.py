@@ -138,7 +138,10 @@ def test_names_can_be_given_and_must_fit():
         (3.0, "X is 0-D.*Reshape your data"),
         (np.zeros((4, 2, 2)), r"X is 3-D \(shape \(4, 2, 2\)\).*Reshape your data"),
         ({"img": np.zeros((4, 2, 2))}, "View 'img' is 3-D"),
-        (np.zeros((0, 3)), r"Found array with 0 sample\(s\) \(shape=\(0, 3\)\) while a minimum of 1 is required"),
+        (
+            np.zeros((0, 3)),
+            r"Found array with 0 sample\(s\) \(shape=\(0, 3\)\) while a minimum of 1 is required",
+        ),
         (np.zeros((4, 0)), r"0 feature\(s\) \(shape=\(4, 0\)\) while a minimum of 1 is required."),
         (A + 1j, "Complex data not supported"),
         (sparse.csr_matrix(A + 1j), "Complex data not supported"),
@@ -157,7 +160,9 @@ def test_what_is_no_table_of_numbers_is_a_clear_error(X, message):
 
 
 def test_an_object_that_is_no_number_is_also_a_type_error_as_scikit_learn_wants():
-    with pytest.raises(TypeError, match="row 0, column 1 is a dict: this argument must be .* string.* number"):
+    with pytest.raises(
+        TypeError, match=r"row 0, column 1 is a dict: this argument must be .* string.* number"
+    ):
         as_views(np.array([[1, {"a": 1}]], dtype=object))
     with pytest.raises(InputError, match="is a dict"):
         as_views(np.array([[1, {"a": 1}]], dtype=object))
@@ -189,7 +194,9 @@ def test_a_missing_entry_reads_as_zeros_before_and_after_the_check():
 
 def test_presence_is_known_before_the_check_too():
     views = as_views(missing_in_two_places())
-    np.testing.assert_array_equal(views.present_rows(slice(1, 4)), [[False, True], [True, True], [True, False]])
+    np.testing.assert_array_equal(
+        views.present_rows(slice(1, 4)), [[False, True], [True, True], [True, False]]
+    )
 
 
 def test_a_mask_hides_values_whatever_they_are():
@@ -309,9 +316,7 @@ def test_the_representation_says_what_is_inside():
 def test_importing_the_data_room_loads_no_heavy_package():
     import subprocess
 
-    code = (
-        "import sys, coterie.data; "
-        "print(sorted({'torch', 'pandas', 'h5py', 'zarr', 'pyarrow', 'mudata', 'sklearn'} & set(sys.modules)))"
-    )
+    heavy = {"torch", "pandas", "h5py", "zarr", "pyarrow", "mudata", "sklearn"}
+    code = f"import sys, coterie.data; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -213,3 +213,15 @@ def test_labels_and_exemplars_that_contradict_the_memberships_are_refused(fitted
     model.labels_ = model.labels_ - 1
     with pytest.raises(InputError, match="labels_ must be integers from 0 to 2"):
         summarise(model, X)
+
+
+def test_rows_without_the_view_of_images_have_no_image(nearest):
+    rng = np.random.default_rng(0)
+    image, other = rng.uniform(5, 9, size=(30, 4)), rng.normal(size=(30, 1))
+    model = nearest([[5.0] * 4 + [0.0], [9.0] * 4 + [0.0]]).fit(as_views([image, other]))
+    image[::2] = np.nan
+    found = summarise(model, [image, other], image_shape=(2, 2), embedding="pca")
+    assert found.thumbnails.rows
+    assert all(row % 2 == 1 for row in found.thumbnails.rows)
+    # The zeros that stand for a missing view do not set the scale of brightness.
+    assert min(pixels.min() for pixels in found.thumbnails.rows.values()) == 0

@@ -64,7 +64,7 @@ def near_rows(row_bytes: int) -> int:
 
 def _is_scattered(rows: np.ndarray) -> bool:
     """Say whether runs of neighbouring rows are too short to be worth a read each."""
-    return 4 * np.count_nonzero(np.diff(rows) != 1) > len(rows)
+    return 4 * int(np.count_nonzero(np.diff(rows) != 1)) > len(rows)
 
 
 class MemmapRows:

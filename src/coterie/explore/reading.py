@@ -82,7 +82,7 @@ class Thumbnails:
     Attributes
     ----------
     rows : dict of int to ndarray of uint8
-        By row number.
+        By row number; rows without this view are not in it.
     decoded : dict of int to ndarray of uint8
         By cluster; empty when the model does not decode exemplars.
     """
@@ -153,12 +153,13 @@ def read_thumbnails(
     model: Any, table: Table, view: int, layout: ImageLayout, rows: Sequence[int]
 ) -> Thumbnails:
     """Draw rows of one view, and the model's decoded exemplars, with one scale of brightness for all."""
-    numbers = np.asarray(rows, dtype=np.int64)
-    values = np.concatenate([table.read_view(view, part) for part in table.chunks(numbers)])
-    low, high = float(values.min()), float(values.max())
+    parts = [table.read_view(view, part) for part in table.chunks(np.asarray(rows, dtype=np.int64))]
+    values = {int(row): value for part in parts for row, value in zip(*part, strict=True)}
+    low = min((float(value.min()) for value in values.values()), default=0.0)
+    high = max((float(value.max()) for value in values.values()), default=1.0)
     exemplars = getattr(model, "exemplars_", None)
     decoded = () if exemplars is None else table.split(exemplars)[view]
     return Thumbnails(
-        {row: to_pixels(value, layout, low, high) for row, value in zip(rows, values, strict=True)},
+        {row: to_pixels(value, layout, low, high) for row, value in values.items()},
         {c: to_pixels(value, layout, low, high) for c, value in enumerate(decoded)},
     )

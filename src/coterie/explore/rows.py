@@ -45,9 +45,12 @@ class Table:
         """Return rows of every view, and which views each row has, shape (b, v)."""
         return self._shown.read(rows), self._shown.present_rows(rows)
 
-    def read_view(self, view: int, rows: NDArray[np.integer]) -> NDArray[np.float32]:
-        """Return rows of one view; zeros where it is missing."""
-        return self._shown.read_view(view, rows)
+    def read_view(
+        self, view: int, rows: NDArray[np.integer]
+    ) -> tuple[NDArray[np.integer], NDArray[np.float32]]:
+        """Return those of the rows that have this view, and their values in it."""
+        there = self._shown.present_rows(rows)[:, view]
+        return rows[there], self._shown.read_view(view, rows)[there]
 
     def split(self, rows: Any) -> list[NDArray[np.float32]]:
         """Return other rows of the same kind, such as decoded exemplars, view by view."""

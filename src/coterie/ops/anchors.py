@@ -71,8 +71,9 @@ def spectral_embedding(graph: sparse.csr_matrix, n_components: int) -> np.ndarra
     scale = 1 / np.sqrt(np.maximum(degrees, np.finfo(float).tiny ** 0.5))
     scale[degrees == 0] = 0
     gram = scale[:, None] * (graph.T @ graph).toarray() * scale
-    vectors = np.linalg.eigh(gram)[1][:, ::-1][:, :n_components]
-    embedding = graph @ (scale[:, None] * vectors)
+    squares, vectors = np.linalg.eigh(gram)
+    singular = np.sqrt(np.maximum(squares[::-1][:n_components], np.finfo(float).eps))
+    embedding = graph @ (scale[:, None] * vectors[:, ::-1][:, :n_components] / singular)
     lengths = np.linalg.norm(embedding, axis=1, keepdims=True)
     return embedding / np.where(lengths > 0, lengths, 1)
 

@@ -53,7 +53,7 @@ def read_npz(path: Path) -> Views:
 
 def npz_entries(path: Path) -> dict[str, Any]:
     """Load all arrays of a .npz file, with the parts of sparse matrices joined."""
-    with parsing(path, "NumPy .npz"), np.load(path, allow_pickle=False) as archive:
+    with parsing(path, "NumPy .npz"), path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         if not hasattr(archive, "files"):
             raise InputError(f"{path} is a single array: rename it to .npy.")
         entries = {name: archive[name] for name in archive.files}

@@ -1,0 +1,253 @@
+"""The command line. Heavy packages are imported inside the commands, so that --help answers at once."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coterie.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+app = typer.Typer(
+    help="Find the groups in large, messy data and show why.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder that coterie fit wrote.")]
+DataPath = Annotated[
+    Path, typer.Argument(metavar="DATA", help=".npy, .npz, .mat, .csv, .parquet, .zarr, .h5mu or a folder of .npy.")
+]
+
+
+def main() -> None:
+    """Run the command line; a mistake of the user's ends in one sentence and exit code 2."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code."""
+    try:
+        result = typer.main.get_command(app).main(arguments, prog_name="coterie", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except InputError as error:
+        return _fail(str(error))
+    except OSError as error:
+        return _fail(f"{error.filename or 'A file'}: {error.strerror or error}.")
+    except KeyboardInterrupt:
+        return _fail("Interrupted.", code=130)
+    except Exception as error:
+        if hasattr(error, "format_message"):
+            return _fail(f"{error.format_message()} See coterie --help.")
+        if isinstance(error, (typer.Exit, typer.Abort)):
+            return getattr(error, "exit_code", 1)
+        if os.environ.get("COTERIE_DEBUG"):
+            raise
+        return _fail(
+            f"This is a bug in coterie ({type(error).__name__}: {error}); "
+            "COTERIE_DEBUG=1 shows where, please report it.",
+            code=1,
+        )
+
+
+def _fail(message: str, code: int = 2) -> int:
+    print("coterie: " + " ".join(message.split()), file=sys.stderr)
+    return code
+
+
+@app.command()
+def methods() -> None:
+    """List the clustering methods and when to pick each."""
+    from coterie.methods.registry import METHODS
+
+    for method in METHODS:
+        typer.echo(f"{method.key:12} {method.summary}\n{'':12} pick it when: {method.pick_when}")
+
+
+@app.command()
+def fit(
+    data: DataPath,
+    clusters: Annotated[int, typer.Option("--clusters", "-k", metavar="K", help="How many clusters to find.")],
+    out: Annotated[Path, typer.Option("--out", metavar="RUN", help="Folder for the model, labels and report.")],
+    method: Annotated[str, typer.Option(help="See coterie methods.")] = "pcx",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; repeatable.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Decides everything random.")] = 0,
+    replace: Annotated[bool, typer.Option("--replace", help="Write over a finished run.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Cluster DATA and keep the result in the folder RUN; run it again to go on after a crash."""
+    from coterie.data import read_views
+    from coterie.methods.registry import find_method
+    from coterie.runs import Run
+
+    found, the_run = find_method(method), Run(out)
+    chosen = _settings(found.load(), settings or [])
+    views = read_views(data)
+    the_run.create(replace)
+    model = found.load()(
+        n_clusters=clusters, random_state=seed, checkpoint=str(the_run.checkpoint), verbose=int(not quiet)
+    ).set_params(**chosen)
+    started = time.perf_counter()
+    model.fit(views)
+    seconds = time.perf_counter() - started
+    model.save(the_run.model)
+    _write_labels(the_run.labels, model, views)
+    the_run.write_note(
+        {
+            "data": str(data.resolve()),
+            "rows": views.n_rows,
+            "method": found.name,
+            "clusters": clusters,
+            "settings": {name: value for name, value in chosen.items() if name != "checkpoint"},
+            "seed": model.seed_,
+            "seconds": round(seconds, 3),
+            "versions": model.versions_,
+        }
+    )
+    the_run.checkpoint.unlink(missing_ok=True)
+    if not quiet:
+        typer.echo(f"{views.n_rows} rows in {clusters} clusters by {found.name} in {seconds:.1f} s: {out}")
+
+
+@app.command()
+def predict(
+    run_folder: RunFolder,
+    data: DataPath,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="CSV to write.")] = Path("labels.csv"),
+    quiet: Quiet = False,
+) -> None:
+    """Label the rows of DATA with the model of RUN."""
+    from coterie.data import read_views
+
+    model, _ = _load(run_folder)
+    views = read_views(data)
+    _write_labels(output, model, views)
+    if not quiet:
+        typer.echo(f"{views.n_rows} rows labelled: {output}")
+
+
+@app.command()
+def evaluate(
+    run_folder: RunFolder,
+    truth: Annotated[Path, typer.Option("--truth", metavar="FILE", help="Known classes, one per row of the data.")],
+) -> None:
+    """Compare the clusters of RUN with known classes."""
+    from coterie.data import read_labels
+    from coterie.metrics import score_all
+
+    model, _ = _load(run_folder)
+    for name, value in score_all(read_labels(truth), model.labels_).items():
+        typer.echo(f"{name:16} {value:.4f}")
+
+
+@app.command()
+def report(
+    run_folder: RunFolder,
+    data: Annotated[Path | None, typer.Option(help="Where the data are now, if they were moved.")] = None,
+    truth: Annotated[Path | None, typer.Option(metavar="FILE", help="Known classes, to be shown beside.")] = None,
+    image_shape: Annotated[str | None, typer.Option(metavar="HxW", help="Rows are images, for instance 28x28.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write report.html of RUN, one file to look at in a browser."""
+    from coterie.data import read_labels, read_views
+    from coterie.explore import write_report
+
+    model, the_run = _load(run_folder)
+    facts = the_run.read_note()
+    views = read_views(data if data is not None else Path(facts["data"]))
+    if views.n_rows != facts["rows"]:
+        raise InputError(f"The data have {views.n_rows} rows, the run had {facts['rows']}; give --data the same rows.")
+    shape = _image_shape(image_shape) if image_shape else getattr(model, "image_shape", None)
+    known = read_labels(truth) if truth else None
+    written = write_report(
+        model, views, the_run.report, truth=known, image_shape=shape, title=Path(facts["data"]).stem
+    )
+    if not quiet:
+        typer.echo(f"Report: {written}")
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the report goes.")] = Path("demo"),
+    seed: Annotated[int, typer.Option(help="Decides everything random.")] = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Cluster scikit-learn's handwritten digits, compare with k-means, write a report."""
+    from coterie.demo import run_demo
+
+    run_demo(out, seed=seed, verbose=not quiet)
+
+
+@app.callback(invoke_without_command=True)
+def _top(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    if version:
+        from coterie import __version__
+
+        typer.echo(f"coterie {__version__}")
+        raise typer.Exit
+
+
+def _load(folder: Path) -> tuple[Any, Any]:
+    from coterie.methods.base import load
+    from coterie.runs import Run
+
+    the_run = Run(folder)
+    the_run.check()
+    return load(the_run.model), the_run
+
+
+def _write_labels(path: Path, model: Any, views: Any) -> None:
+    from coterie.runs import write_labels
+
+    labels, confidence = _labelled(model, views)
+    write_labels(path, labels, confidence)
+
+
+def _labelled(model: Any, views: Any) -> tuple[np.ndarray, np.ndarray]:
+    memberships = model.predict_proba(views)
+    return model.predict(views), memberships.max(axis=1)
+
+
+def _settings(method: type, given: list[str]) -> dict[str, Any]:
+    """Return NAME=VALUE pairs as parameters; values are read as JSON where they are JSON."""
+    known = method().get_params()  # type: ignore[attr-defined]
+    chosen = {}
+    for item in given:
+        name, equals, text = item.partition("=")
+        if not equals:
+            raise InputError(f"--set {item} is not NAME=VALUE.")
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "see the method's page for its parameters."
+            raise InputError(f"{method.__name__} has no parameter {name!r}; {hint}")
+        chosen[name] = _value(text)
+    return chosen
+
+
+def _value(text: str) -> Any:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {"None": None, "True": True, "False": False}.get(text, text)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _image_shape(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(size) for size in text.lower().split("x"))
+    except ValueError:
+        raise InputError(f"--image-shape {text} is not sizes with x between them, such as 28x28 or 3x32x32.") from None

@@ -1,0 +1,107 @@
+"""A run of the command line: a folder with the model, its labels, where the data were, and the report."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie.errors import InputError
+from coterie.store import atomic_path
+
+
+@dataclass(frozen=True)
+class Run:
+    """The files of one run.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Examples
+    --------
+    >>> Run(Path("digits-run")).model.as_posix()
+    'digits-run/model.coterie'
+    """
+
+    folder: Path
+
+    @property
+    def model(self) -> Path:
+        """The fitted model."""
+        return self.folder / "model.coterie"
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where an unfinished fit goes on from."""
+        return self.folder / "checkpoint.coterie"
+
+    @property
+    def labels(self) -> Path:
+        """The cluster and the confidence of each row."""
+        return self.folder / "labels.csv"
+
+    @property
+    def report(self) -> Path:
+        """The page to look at."""
+        return self.folder / "report.html"
+
+    @property
+    def note(self) -> Path:
+        """What was run on which data."""
+        return self.folder / "run.json"
+
+    def create(self, replace: bool) -> None:
+        """Make the folder; a finished run is only replaced when asked."""
+        if self.model.exists() and not replace:
+            raise InputError(f"{self.folder} already holds a finished run; give another --out, or --replace.")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"Cannot make the folder {self.folder}: {error.strerror}.") from error
+
+    def check(self) -> None:
+        """Raise one sentence when there is no finished run."""
+        if not self.model.is_file():
+            raise InputError(f"{self.folder} holds no finished run (no {self.model.name}); make one with coterie fit.")
+
+    def write_note(self, facts: dict[str, Any]) -> None:
+        """Write the facts of the run."""
+        with atomic_path(self.note) as draft:
+            draft.write_text(json.dumps(facts, indent=1) + "\n")
+
+    def read_note(self) -> dict[str, Any]:
+        """Read the facts of the run."""
+        try:
+            facts = json.loads(self.note.read_text())
+        except (OSError, ValueError) as error:
+            raise InputError(f"{self.note} cannot be read; run coterie fit again.") from error
+        if not isinstance(facts, dict):
+            raise InputError(f"{self.note} is not the note of a run; run coterie fit again.")
+        return facts
+
+
+def write_labels(path: Path, labels: np.ndarray, confidence: np.ndarray) -> None:
+    """Write row, cluster and confidence as CSV, atomically.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "labels.csv"
+    >>> write_labels(path, np.array([1, 0]), np.array([0.5, 0.25]))
+    >>> print(path.read_text().strip())
+    row,cluster,confidence
+    0,1,0.5
+    1,0,0.25
+    """
+    with atomic_path(path) as draft, draft.open("w", newline="") as handle:
+        writer = csv.writer(handle, lineterminator="\n")
+        writer.writerow(["row", "cluster", "confidence"])
+        writer.writerows(
+            (row, int(label), f"{sure:.6g}")
+            for row, (label, sure) in enumerate(zip(labels, confidence, strict=True))
+        )

@@ -1,0 +1,218 @@
+import json
+import logging
+
+import pytest
+import torch
+from torch import nn
+
+from coterie.engine.callbacks import Checkpoint, EarlyStopping, Progress
+from coterie.engine.checkpoint import stored_identity
+from coterie.engine.device import resolve_device, thread_cap
+from coterie.engine.loop import Callback, Loop
+from coterie.errors import InputError
+from coterie.store import read_archive
+
+
+class Regression:
+    """A small task: a linear layer with noise on its input, whose randomness follows from the epoch."""
+
+    def __init__(self, rate: float = 0.05) -> None:
+        self.layer = nn.Linear(3, 1)
+        nn.init.constant_(self.layer.weight, 0.1)
+        nn.init.zeros_(self.layer.bias)
+        self.optimizer = torch.optim.Adam(self.layer.parameters(), lr=rate, fused=True)
+        self.generator = torch.Generator()
+        self.carried: list = []
+        self.rates: list[float] = []
+
+    def begin_epoch(self, epoch):
+        self.generator.manual_seed(epoch)
+
+    def losses(self, batch):
+        noise = torch.randn(batch.shape, generator=self.generator)
+        self.rates.append(self.optimizer.param_groups[0]["lr"])
+        error = (self.layer(batch + 0.1 * noise) - batch.sum(1, keepdim=True)).square().mean()
+        return {"loss": error, "half": error / 2}, len(batch)
+
+    def after_step(self, carried):
+        self.carried.append(carried)
+
+    def end_epoch(self, epoch):
+        return {"weight": float(self.layer.weight.sum())}
+
+    def state(self):
+        return dict(self.layer.state_dict())
+
+    def load_state(self, state):
+        self.layer.load_state_dict(state)
+
+
+def some_batches(epoch):
+    generator = torch.Generator().manual_seed(100 + epoch)
+    return [torch.randn(8, 3, generator=generator) for _ in range(4)]
+
+
+def loop_of(task, epochs=6, **options):
+    return Loop(task, some_batches, per_epoch=4, max_epochs=epochs, **options)
+
+
+def test_training_lowers_the_loss_and_records_each_epoch():
+    task = Regression()
+    loop = loop_of(task, 40)
+    loop.run()
+    assert [record["epoch"] for record in loop.history] == list(range(40))
+    assert loop.history[-1]["loss"] < 0.2 * loop.history[0]["loss"]
+    assert loop.history[5]["half"] == pytest.approx(loop.history[5]["loss"] / 2)
+    assert loop.history[-1]["weight"] == pytest.approx(float(task.layer.weight.sum()))
+    assert task.carried == [8] * 160
+    assert all(record["seconds"] > 0 for record in loop.history)
+
+
+def test_the_schedule_scales_the_rate_by_the_share_of_training_done():
+    task = Regression(rate=0.2)
+    loop_of(task, 2, schedule=lambda done: 1 - done).run()
+    assert task.rates == pytest.approx([0.2 * (1 - step / 8) for step in range(8)])
+
+
+def test_clipping_bounds_the_norm_of_the_gradient():
+    norms = []
+
+    class Watch(Callback):
+        def on_batch_end(self, loop):
+            norms.append(float(torch.cat([p.grad.flatten() for p in loop._parameters]).norm()))
+
+    loop_of(Regression(), 2, clip_norm=0.01, callbacks=[Watch()]).run()
+    assert max(norms) <= 0.01 + 1e-6
+    assert min(norms) > 0.009
+
+
+def test_gradients_are_averaged_over_processes():
+    class Doubled:
+        """A peer that always has three times the gradient of this process."""
+
+        rank, size = 0, 2
+
+        def sum(self, values):
+            return values * 4
+
+    gradients = {}
+    for name, options in {"alone": {}, "two": {"collectives": Doubled()}}.items():
+        loop = loop_of(Regression(), 1, **options)
+        loop.step(some_batches(0)[0])
+        gradients[name] = loop._parameters[0].grad.clone()
+    torch.testing.assert_close(gradients["two"], 2 * gradients["alone"])
+
+
+def test_an_interrupt_ends_training_with_a_warning_and_keeps_the_history(caplog):
+    class Interrupt(Callback):
+        def on_batch_end(self, loop):
+            if loop.epoch == 2:
+                raise KeyboardInterrupt
+
+    ends = []
+
+    class End(Callback):
+        def on_end(self, loop):
+            ends.append(loop.epoch)
+
+    loop = loop_of(Regression(), callbacks=[Interrupt(), End()])
+    with caplog.at_level(logging.WARNING, "coterie"):
+        loop.run()
+    assert loop.interrupted
+    assert len(loop.history) == 2
+    assert ends == [2]
+    assert "Interrupted in epoch 3 of 6" in caplog.text
+
+
+@pytest.mark.parametrize("stopped_after", [1, 2, 5])
+def test_a_resumed_run_ends_bit_for_bit_like_one_that_was_never_stopped(tmp_path, stopped_after):
+    whole = Regression()
+    loop_of(whole, schedule=lambda done: 1 - 0.9 * done).run()
+
+    class Stop(Callback):
+        def on_epoch_end(self, loop, record):
+            if loop.epoch == stopped_after:
+                raise SystemExit
+
+    path = tmp_path / "state.coterie"
+    options = {"schedule": lambda done: 1 - 0.9 * done}
+    with pytest.raises(SystemExit):
+        loop_of(Regression(), callbacks=[Checkpoint(path, 1, {"task": 1}), Stop()], **options).run()
+    resumed = Regression()
+    loop = loop_of(resumed, callbacks=[Checkpoint(path, 1, {"task": 1})], **options)
+    loop.run()
+    assert len(resumed.carried) == 4 * (6 - stopped_after)
+    assert torch.equal(resumed.layer.weight, whole.layer.weight)
+    assert torch.equal(resumed.layer.bias, whole.layer.bias)
+    assert [record["epoch"] for record in loop.history] == list(range(6))
+
+
+def test_checkpoints_come_every_few_epochs_and_at_the_end(tmp_path):
+    written = []
+
+    class Watch(Checkpoint):
+        def on_epoch_end(self, loop, record):
+            super().on_epoch_end(loop, record)
+            written.append(read_archive(self.path)[0]["epoch"] if self.path.exists() else None)
+
+    loop_of(Regression(), 5, callbacks=[Watch(tmp_path / "c", 2, {})]).run()
+    assert written == [None, 2, 2, 4, 5]
+
+
+def test_a_checkpoint_of_another_run_is_refused_with_what_differs(tmp_path):
+    path = tmp_path / "c"
+    loop_of(Regression(), 1, callbacks=[Checkpoint(path, 1, {"seed": 1, "data": [5, (2, 3)]})]).run()
+    assert stored_identity(path) == {"seed": 1, "data": [5, [2, 3]]}
+    with pytest.raises(InputError, match="belongs to a run with another seed; delete it or give another path"):
+        loop_of(Regression(), 1, callbacks=[Checkpoint(path, 1, {"seed": 2, "data": [5, (2, 3)]})]).run()
+
+
+def test_early_stopping_waits_for_its_patience_and_survives_a_resume():
+    class Settling(Regression):
+        def end_epoch(self, epoch):
+            return {"changed": 0.5 if epoch < 3 else 0.0} if epoch != 1 else {}
+
+    loop = loop_of(Settling(), 20, callbacks=[EarlyStopping("changed", below=0.01, patience=4)])
+    loop.run()
+    assert loop.epoch == 7
+
+
+def test_progress_is_silent_without_a_terminal(capsys):
+    loop_of(Regression(), 2, callbacks=[Progress("task")]).run()
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+
+
+def test_progress_shows_the_epoch_and_time_left_on_a_terminal(monkeypatch):
+    import io
+    import sys
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    loop_of(Regression(), 3, callbacks=[Progress("digits")]).run()
+    assert "digits" in screen.getvalue()
+    assert "of 3" in screen.getvalue()
+    assert "left" in screen.getvalue()
+
+
+def test_history_can_be_written_as_json():
+    loop = loop_of(Regression(), 2)
+    loop.run()
+    assert json.loads(json.dumps(loop.history)) == loop.history
+
+
+def test_an_unknown_device_is_one_sentence():
+    with pytest.raises(InputError, match="device='quantum' cannot be used on this machine"):
+        resolve_device("quantum")
+
+
+def test_the_thread_cap_holds_inside_and_is_lifted_after():
+    before = torch.get_num_threads()
+    with thread_cap(1):
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == before

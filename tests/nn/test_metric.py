@@ -1,0 +1,70 @@
+import pytest
+import torch
+
+from coterie.nn.metric import KINDS, MetricSpace, choose_metric
+from coterie.ops.neighbours import neighbour_table
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_mean_variance_of_the_fitted_rows_is_one(kind):
+    rows = 7 + 3 * torch.randn(200, 20, generator=seeded())
+    space = MetricSpace(kind, 20).fit(rows)
+    assert float(space(rows).var(0, correction=0).mean()) == pytest.approx(1, rel=1e-3)
+
+
+def test_correlation_ignores_the_brightness_and_contrast_of_a_row():
+    rows = torch.rand(30, 16, generator=seeded())
+    space = MetricSpace("correlation", 16).fit(rows)
+    torch.testing.assert_close(space(5 + 3 * rows), space(rows), atol=1e-4, rtol=1e-4)
+
+
+def test_whitening_divides_each_axis_by_the_root_of_variance_plus_mean_variance():
+    rows = torch.randn(4000, 5, generator=seeded()) * torch.tensor([9.0, 1.0, 1.0, 1.0, 1.0])
+    space = MetricSpace("whitened", 5).fit(rows)
+    unit = torch.nn.functional.normalize(rows)
+    centered = unit - unit.mean(0)
+    variances, axes = torch.linalg.eigh(centered.T @ centered / 4000)
+    shrunk = (variances + variances.mean()).sqrt()
+    naive = torch.stack(
+        [sum((row @ a) * a / s for s, a in zip(shrunk, axes.T, strict=True)) for row in centered[:50]]
+    )
+    naive = torch.nn.functional.normalize(naive) / space.spread
+    torch.testing.assert_close(space(rows[:50]), naive, atol=1e-4, rtol=1e-3)
+
+
+def test_the_euclidean_map_can_be_undone():
+    rows = torch.rand(10, 3, generator=seeded())
+    space = MetricSpace("euclidean", 3).fit(rows)
+    torch.testing.assert_close(space.inverse(space(rows)), rows)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_constant_and_zero_rows_stay_finite(kind):
+    rows = torch.zeros(5, 16)
+    assert torch.isfinite(MetricSpace(kind, 16).fit(rows)(rows)).all()
+
+
+def test_the_choice_sees_through_a_strong_direction_that_says_nothing():
+    centers = torch.randn(12, 20, generator=seeded())
+    truth = torch.arange(600) % 12
+    rows = centers[truth] + 0.4 * torch.randn(600, 20, generator=seeded(1))
+    nuisance = torch.nn.functional.normalize(torch.randn(1, 20, generator=seeded(2)))
+    rows = rows + 40 * torch.randn(600, 1, generator=seeded(3)) * nuisance
+
+    def purity(kind: str) -> float:
+        table = neighbour_table(MetricSpace(kind, 20).fit(rows)(rows), 10, generator=seeded())
+        return float((truth[table] == truth[:, None]).double().mean())
+
+    chosen = choose_metric(rows, n_neighbors=10, generator=seeded()).kind
+    assert purity(chosen) > purity("euclidean") + 0.5
+    assert purity(chosen) > max(map(purity, KINDS)) - 0.05
+
+
+def test_rows_of_few_features_are_compared_as_they_are():
+    choice = choose_metric(torch.rand(100, 3, generator=seeded()), n_neighbors=5, generator=seeded())
+    assert choice.kind == "euclidean"
+    assert list(choice.agreement) == [("euclidean", 3)]
