@@ -107,7 +107,7 @@ def write_archive(
     ('model', (2, 2))
     """
     head = {"format": "coterie", "schema": SCHEMA, "versions": versions(), **manifest}
-    body = safetensors.numpy.save({name: np.ascontiguousarray(array) for name, array in tensors.items()})
+    body = safetensors.numpy.save({name: np.asarray(array, order="C") for name, array in tensors.items()})
     with atomic_path(path) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(_MANIFEST, json.dumps(head, indent=1, allow_nan=True))
         archive.writestr(_TENSORS, body)
@@ -128,7 +128,14 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
     try:
         with zipfile.ZipFile(source) as archive:
             return _manifest(archive, source), _tensors(archive, source)
-    except (zipfile.BadZipFile, EOFError, OSError, safetensors.SafetensorError, ValueError) as error:
+    except (
+        zipfile.BadZipFile,
+        safetensors.SafetensorError,
+        EOFError,
+        OSError,
+        ValueError,
+        RuntimeError,  # encrypted members, and NotImplementedError for zips of another make
+    ) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(

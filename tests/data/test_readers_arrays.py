@@ -59,6 +59,11 @@ def test_a_npz_file_with_one_table_is_one_view(key, tmp_path):
     np.testing.assert_array_equal(views.labels, [0, 1, 0, 1])
 
 
+def test_a_table_with_a_usual_name_comes_before_others(tmp_path):
+    np.savez(tmp_path / "w.npz", affinity=np.eye(4), X=A)
+    same(read_views(tmp_path / "w.npz"), A)
+
+
 def test_a_npz_file_may_say_which_views_are_there(tmp_path):
     present = np.array([[1, 1], [0, 1], [1, 1], [1, 0]], dtype=bool)
     np.savez(tmp_path / "m.npz", view0=A, view1=B, present=present)

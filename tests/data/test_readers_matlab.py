@@ -109,6 +109,27 @@ def test_tables_with_their_own_names_are_all_views(write, tmp_path):
 
 
 @WRITERS
+def test_labels_are_never_a_view(write, tmp_path):
+    write(tmp_path / "m.mat", {"gist": A, "Y": B})
+    views = read_views(tmp_path / "m.mat")
+    assert views.names == ("gist",)
+    assert views.labels is None
+
+
+@WRITERS
+def test_a_table_with_one_column_keeps_its_rows(write, tmp_path):
+    write(tmp_path / "m.mat", {"X": A[:, :1]})
+    same(read_views(tmp_path / "m.mat"), A[:, :1])
+
+
+@WRITERS
+def test_a_sparse_view_keeps_its_empty_last_rows(write, tmp_path):
+    empty_end = S.toarray() * (np.arange(6) < 3)[:, None]
+    write(tmp_path / "m.mat", {"X": sparse.csc_matrix(empty_end)})
+    same(read_views(tmp_path / "m.mat"), empty_end)
+
+
+@WRITERS
 def test_sparse_views_stay_sparse(write, tmp_path):
     write(tmp_path / "m.mat", {"X": [S, A], "Y": Y[:, None]})
     views = read_views(tmp_path / "m.mat")

@@ -1,5 +1,8 @@
 """Scaling: a stream gives what all rows at once would give, and everything can be undone and stored."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +10,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from coterie.data import Scaler, as_views
-from coterie.data.scaling import Moments
 from coterie.errors import InputError
 
 VALUES = st.floats(-1e4, 1e4, width=32)
@@ -123,45 +125,37 @@ def test_a_view_that_no_row_has_becomes_zeros():
 
 
 class Together:
-    """The reductions of several processes, played by calling each share in turn."""
+    """Collectives of several processes, played by threads that wait for each other."""
 
-    def __init__(self, moments):
-        self.moments = moments
+    def __init__(self, n):
+        self.barrier, self.arrays = threading.Barrier(n), {}
 
-    def reduce_all(self):
-        counts = sum(m.count for m in self.moments)
-        mean = sum(m.mean * m.count for m in self.moments) / counts
+    def _reduce(self, array, how):
+        self.arrays[threading.get_ident()] = array
+        self.barrier.wait(10)
+        result = how(list(self.arrays.values()), axis=0)
+        self.barrier.wait(10)
+        return result
 
-        class Joined:
-            answers = iter(
-                [
-                    np.array([counts]),
-                    mean * counts,
-                    sum(m.m2 + m.count * (m.mean - mean) ** 2 for m in self.moments),
-                ]
-            )
+    def sum(self, array):
+        return self._reduce(array, np.sum)
 
-            def sum(self, array):
-                return next(self.answers)
+    def min(self, array):
+        return self._reduce(array, np.min)
 
-            def min(joined, array):  # noqa: N805
-                return np.min([m.low for m in self.moments], axis=0)
-
-            def max(joined, array):  # noqa: N805
-                return np.max([m.high for m in self.moments], axis=0)
-
-        return Joined()
+    def max(self, array):
+        return self._reduce(array, np.max)
 
 
 @pytest.mark.parametrize("mode", ["feature", "minmax"])
 def test_processes_that_share_the_rows_learn_the_same_as_one(mode):
-    X = np.random.default_rng(0).normal(1e3, 2.0, size=(100, 3)).astype(np.float32)
+    rng = np.random.default_rng(0)
+    X = (rng.normal(1e3, 2.0, size=(100, 3)) + np.arange(100)[:, None]).astype(np.float32)
     X[:, 2] = 4.0
-    shares = [X[:70], X[70:70], X[70:]]
-    joined = Together([Moments.of(share) for share in shares])
-    one, _ = fitted(mode, X)
-    for share in (shares[0], shares[2]):
-        many = Scaler(mode).fit(as_views(share), collectives=joined.reduce_all())
+    shares, together, one = [X[:70], X[70:75], X[75:]], Together(3), fitted(mode, X)[0]
+    with ThreadPoolExecutor(3) as pool:
+        fits = list(pool.map(lambda share: Scaler(mode).fit(as_views(share), collectives=together), shares))
+    for many in fits:
         np.testing.assert_allclose(many.shifts_[0], one.shifts_[0], rtol=1e-6)
         np.testing.assert_allclose(many.scales_[0], one.scales_[0], rtol=1e-6)
 

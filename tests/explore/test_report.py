@@ -195,6 +195,7 @@ def test_each_curve_has_its_own_panel_with_phases(page):
     curves = page().data["curves"]
     assert [curve["name"] for curve in curves] == ["loss", "seconds", "entropy"]
     assert curves[2]["data"][0]["y"] == [None, 0.5]
+    assert "markers" in curves[2]["data"][0]["mode"], "a single point has no line"
     assert [note["text"] for note in curves[0]["layout"]["annotations"]] == ["warm-up", "clustering"]
 
 

@@ -185,6 +185,8 @@ def test_the_models_own_versions_and_parameters_are_shown(fitted):
     found = summarise(model, X, embedding="pca")
     assert found.versions == {"coterie": "9.9"}
     assert (found.seed, found.parameters["random_state"]) == ("7", "7")
+    model.seed_ = 123
+    assert summarise(model, X, embedding="pca").seed == "123"
 
 
 def test_input_that_does_not_fit_the_model_is_refused_with_both_numbers(fitted):
@@ -219,9 +221,17 @@ def test_rows_without_the_view_of_images_have_no_image(nearest):
     rng = np.random.default_rng(0)
     image, other = rng.uniform(5, 9, size=(30, 4)), rng.normal(size=(30, 1))
     model = nearest([[5.0] * 4 + [0.0], [9.0] * 4 + [0.0]]).fit(as_views([image, other]))
+    model.exemplars_ = [model.exemplars_[:, :4], model.exemplars_[:, 4:]]
     image[::2] = np.nan
     found = summarise(model, [image, other], image_shape=(2, 2), embedding="pca")
     assert found.thumbnails.rows
     assert all(row % 2 == 1 for row in found.thumbnails.rows)
     # The zeros that stand for a missing view do not set the scale of brightness.
     assert min(pixels.min() for pixels in found.thumbnails.rows.values()) == 0
+
+
+def test_decoded_exemplars_of_another_width_are_refused(fitted):
+    model, X = fitted(CENTRES, [30, 20, 10])
+    model.exemplars_ = model.exemplars_[:, :2]
+    with pytest.raises(InputError, match=r"exemplars_ has widths \(2,\) but the views of X have \(3,\)"):
+        summarise(model, X, image_shape=(1, 3), embedding="pca")

@@ -10,6 +10,8 @@ from coterie.explore.summary import Summary
 from coterie.explore.training import Curve, Training
 
 _UNLABELLED = "#a0a0a0"
+# A line through one point cannot be seen, and few points deserve to be.
+_FEW_POINTS = 20
 # Warm for the rows to look at, cool for the rest; told apart by colour-blind readers too.
 _CONFIDENCE_SCALE = [[0.0, "#d1495b"], [0.5, "#edae49"], [1.0, "#2e7d8f"]]
 
@@ -113,9 +115,10 @@ def curve_figures(training: Training) -> list[dict[str, Any]]:
 
 def _curve_figure(curve: Curve, training: Training) -> dict[str, Any]:
     steps = list(range(1, training.steps + 1))
+    few = sum(value is not None for value in curve.values) <= _FEW_POINTS
     line = {
         "type": "scatter",
-        "mode": "lines" if training.steps > 1 else "markers",
+        "mode": "lines+markers" if few else "lines",
         "x": steps,
         "y": curve.values,
         "hovertemplate": "epoch %{x}<br>%{y:.5g}<extra></extra>",

@@ -53,8 +53,13 @@ class Table:
         return rows[there], self._shown.read_view(view, rows)[there]
 
     def split(self, rows: Any) -> list[NDArray[np.float32]]:
-        """Return other rows of the same kind, such as decoded exemplars, view by view."""
-        return as_views(rows, views=self._groups).read(slice(None))
+        """Return decoded exemplars view by view."""
+        found = as_views(rows, views=self._groups)
+        if found.dims != self._shown.dims:
+            raise InputError(
+                f"exemplars_ has widths {found.dims} but the views of X have {self._shown.dims}."
+            )
+        return found.read(slice(None))
 
     def chunks(self, rows: NDArray[np.integer]) -> Iterator[NDArray[np.integer]]:
         """Cut row numbers into parts that fit easily into memory."""

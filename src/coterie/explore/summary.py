@@ -94,7 +94,7 @@ class Summary:
     views : list of (str, int)
         Name and number of features of each view.
     seed : str
-        The model's random_state.
+        The model's `seed_`, or else its random_state.
     scores : dict of str to dict
         Scores against the known classes: of the method, and of what it is compared with.
     clusters : list of Cluster
@@ -198,7 +198,8 @@ def summarise(
         method=type(model).__name__,
         n_rows=table.n_rows,
         views=table.views,
-        seed=parameters.get("random_state", "not stated"),
+        # A model that was given no seed may still say which one it drew.
+        seed=str(getattr(model, "seed_", parameters.get("random_state", "not stated"))),
         scores=scores,
         clusters=clusters,
         sample=sample,

@@ -1,0 +1,324 @@
+"""`PCX` as a person uses it; the properties of spec pcx, section 4, that need a fit."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.utils.estimator_checks import check_estimator
+from torch import nn
+
+import coterie
+from coterie import PCX, InputError
+from coterie.data import load_digits
+from coterie.methods.base import EXPECTED_FAILED_CHECKS
+from coterie.metrics import accuracy, ari
+
+SMALL = {"hidden": (32, 16), "n_code": 4, "batch_size": 64, "random_state": 0, "n_threads": 1}
+
+
+def three_gaussians(n=300, d=20, seed=0):
+    X, y = make_blobs(n, n_features=d, centers=3, cluster_std=2.0, random_state=seed)
+    return X.astype(np.float32), y
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return three_gaussians()
+
+
+@pytest.fixture(scope="module")
+def fitted(blobs):
+    return PCX(3, max_epochs=30, **SMALL).fit(blobs[0])
+
+
+def test_scikit_learns_checks_pass_but_for_the_listed_ones():
+    estimator = PCX(3, max_epochs=4, hidden=(32,), batch_size=32, random_state=0, n_threads=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(estimator, expected_failed_checks=EXPECTED_FAILED_CHECKS, on_fail="raise")
+    assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(EXPECTED_FAILED_CHECKS)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_three_separated_gaussians_are_recovered(seed):
+    X, y = three_gaussians(seed=seed)
+    X = (X - X.mean(0)) / X.std()
+    model = PCX(3, max_epochs=60, warmup=0.5, **{**SMALL, "random_state": seed}).fit(X)
+    assert ari(y, model.labels_) > 0.95
+
+
+def test_fitted_attributes_have_their_shapes(fitted, blobs):
+    X, _ = blobs
+    assert fitted.labels_.shape == (300,)
+    assert fitted.exemplars_.shape == (3, 20)
+    assert fitted.exemplar_indices_.shape == (3,)
+    assert fitted.cluster_centers_.shape == (3, 4)
+    assert fitted.transform(X).shape == (300, 4)
+    assert fitted.predict_proba(X).shape == (300, 3)
+    assert len(fitted.history_) == fitted.n_iter_ == 30
+    assert fitted.n_features_in_ == 20
+    assert list(fitted.view_names_in_) == ["X"]
+    assert fitted.cluster_sizes_.sum() == 300
+    assert fitted.versions_["torch"] == torch.__version__
+
+
+def test_predict_on_the_training_rows_gives_labels_and_memberships_agree(fitted, blobs):
+    X, _ = blobs
+    np.testing.assert_array_equal(fitted.predict(X), fitted.labels_)
+    memberships = fitted.predict_proba(X)
+    np.testing.assert_allclose(memberships.sum(1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(memberships.argmax(1), fitted.labels_)
+
+
+def test_a_row_alone_gets_the_label_and_the_code_to_the_bit_that_it_gets_in_company(fitted, blobs):
+    X, _ = blobs
+    together = fitted.transform(X)
+    for row in (0, 17, 299):
+        np.testing.assert_array_equal(fitted.transform(X[row : row + 1])[0], together[row])
+    shuffled = np.random.default_rng(0).permutation(300)
+    np.testing.assert_array_equal(fitted.predict(X[shuffled]), fitted.labels_[shuffled])
+
+
+def test_exemplars_lie_near_the_rows_of_their_cluster_and_indices_name_the_nearest_row(fitted, blobs):
+    X, _ = blobs
+    codes = fitted.transform(X)
+    distances = ((codes[:, None] - fitted.cluster_centers_) ** 2).sum(2)
+    np.testing.assert_array_equal(distances.argmin(0), fitted.exemplar_indices_)
+    means = np.stack([X[fitted.labels_ == k].mean(0) for k in range(3)])
+    nearest = ((fitted.exemplars_[:, None] - means) ** 2).sum(2).argmin(1)
+    np.testing.assert_array_equal(nearest, [0, 1, 2])
+
+
+def test_the_same_seed_gives_the_same_labels_and_no_global_seed_is_touched(blobs):
+    X, _ = blobs
+    torch_state, numpy_state = torch.get_rng_state(), np.random.get_state()[1].copy()
+    first, second = (PCX(3, max_epochs=6, **SMALL).fit(X) for _ in range(2))
+    np.testing.assert_array_equal(first.labels_, second.labels_)
+    np.testing.assert_array_equal(first.transform(X), second.transform(X))
+    assert torch.equal(torch.get_rng_state(), torch_state)
+    np.testing.assert_array_equal(np.random.get_state()[1], numpy_state)
+    other = PCX(3, max_epochs=6, **{**SMALL, "random_state": 1}).fit(X)
+    assert not np.array_equal(other.transform(X), first.transform(X))
+
+
+def test_saving_and_loading_changes_nothing_that_can_be_seen(fitted, blobs, tmp_path):
+    X, _ = blobs
+    path = tmp_path / "model.coterie"
+    fitted.save(path)
+    loaded = coterie.load(path)
+    np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
+    np.testing.assert_array_equal(loaded.labels_, fitted.labels_)
+    np.testing.assert_array_equal(loaded.exemplars_, fitted.exemplars_)
+    np.testing.assert_array_equal(loaded.exemplar_indices_, fitted.exemplar_indices_)
+    assert loaded.history_ == fitted.history_
+    assert loaded.get_params() == fitted.get_params()
+    assert loaded.seed_ == fitted.seed_
+    assert loaded.metric_ == fitted.metric_
+    assert path.stat().st_size < 200_000
+
+
+def test_parameters_are_stored_untouched_and_survive_clone(fitted):
+    params = {**SMALL, "n_clusters": 3, "max_epochs": 30}
+    assert {name: fitted.get_params()[name] for name in params} == params
+    assert clone(fitted).get_params() == fitted.get_params()
+
+
+def test_an_unknown_parameter_is_an_error():
+    with pytest.raises(TypeError, match="n_cluster"):
+        PCX(n_cluster=3)
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"n_clusters": 0}, "n_clusters=0 does not fit PCX: it must be a whole number of at least 1"),
+        ({"n_clusters": 2.5}, "n_clusters=2.5 does not fit PCX"),
+        ({"warmup": 1.5}, "warmup=1.5 does not fit PCX: it must be a number of at least 0 and at most 1"),
+        ({"init": "random"}, "init='random' does not fit PCX: it must be 'xavier', 'graph' or 'kmeans'"),
+        ({"preset": "papper"}, "preset='papper' does not fit PCX: it must be None or 'paper'"),
+        ({"ci_unit": "yes"}, "ci_unit='yes' does not fit PCX: it must be True or False"),
+        ({"hidden": (10, 0)}, r"hidden=\(10, 0\) does not fit PCX"),
+        ({"encoder": "conv"}, "encoder='conv' needs image_shape"),
+        ({"encoder": "conv", "image_shape": (3, 3)}, r"has 9 pixels, but rows have 20 features"),
+        ({"scale": "weird"}, "weird"),
+        ({"device": "cuda:99"}, "device='cuda:99' cannot be used"),
+        ({"reconstruction": "bce"}, "reconstruction='bce' needs values from 0 to 1"),
+        ({"n_clusters": 301}, "n_samples=300 should be >= n_clusters=301"),
+        ({"decoder": nn.Linear(4, 20)}, "decoder= goes with a custom encoder"),
+    ],
+)
+def test_a_bad_parameter_is_one_sentence_and_fit_is_where_it_is_found(blobs, params, words):
+    model = PCX(**{**SMALL, "n_clusters": 3, "max_epochs": 1, **params})
+    with pytest.raises(InputError, match=words):
+        model.fit(blobs[0])
+
+
+def test_a_row_with_nan_is_named(blobs):
+    X = blobs[0].copy()
+    X[17, 3] = np.nan
+    with pytest.raises(InputError, match="row 17"):
+        PCX(3, max_epochs=1, **SMALL).fit(X)
+
+
+def test_a_constant_column_does_no_harm(blobs):
+    X, y = blobs
+    X = np.hstack([X, np.full((300, 1), 7.0, dtype=np.float32)])
+    model = PCX(3, max_epochs=30, **SMALL).fit(X)
+    assert ari(y, model.labels_) > 0.95
+    assert np.isfinite(model.exemplars_).all()
+
+
+def test_other_columns_than_in_fit_are_an_error(fitted):
+    with pytest.raises(ValueError, match="X has 19 features, but PCX is expecting 20 features as input"):
+        fitted.predict(np.zeros((2, 19)))
+
+
+def test_columns_of_other_units_are_standardised_and_pixels_are_not():
+    X, y = three_gaussians()
+    mixed = X * np.where(np.arange(20) == 0, 1e4, 1.0).astype(np.float32)
+    model = PCX(3, max_epochs=30, **SMALL).fit(mixed)
+    assert model.scaler_.modes_ == ("feature",)
+    assert ari(y, model.labels_) > 0.95
+    assert PCX(3, max_epochs=1, **SMALL).fit(X).scaler_.modes_ == ("none",)
+
+
+def test_several_views_are_put_side_by_side_and_their_exemplars_taken_apart(blobs):
+    X, y = blobs
+    model = PCX(3, max_epochs=20, **SMALL).fit({"left": X[:, :12], "right": X[:, 12:]})
+    assert ari(y, model.labels_) > 0.95
+    assert [part.shape for part in model.exemplars_] == [(3, 12), (3, 8)]
+    assert list(model.view_names_in_) == ["left", "right"]
+    grouped = PCX(3, max_epochs=20, views=[12, 8], **SMALL).fit(X)
+    np.testing.assert_array_equal(grouped.labels_, model.labels_)
+
+
+def test_a_missing_view_is_refused_with_its_name(blobs):
+    X = blobs[0]
+    right = X[:, 12:].copy()
+    right[5] = np.nan
+    with pytest.raises(InputError, match="view 'right' is missing in row 5"):
+        PCX(3, max_epochs=1, **SMALL).fit({"left": X[:, :12], "right": right})
+
+
+def test_a_file_on_disk_gives_the_clusters_of_the_same_rows_in_memory(blobs, tmp_path):
+    X, y = blobs
+    np.save(tmp_path / "rows.npy", X)
+    model = PCX(3, max_epochs=30, **SMALL).fit(tmp_path / "rows.npy")
+    assert ari(y, model.labels_) > 0.95
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_a_run_that_was_killed_goes_on_to_the_same_labels_bit_for_bit(blobs, tmp_path, monkeypatch):
+    X, _ = blobs
+    whole = PCX(3, max_epochs=8, **SMALL).fit(X)
+    path = str(tmp_path / "run.coterie")
+    from coterie.engine import callbacks
+
+    original = callbacks.Checkpoint.on_epoch_end
+
+    def dies(self, loop, record):
+        original(self, loop, record)
+        if loop.epoch == 7:
+            raise SystemExit
+
+    monkeypatch.setattr(callbacks.Checkpoint, "on_epoch_end", dies)
+    with pytest.raises(SystemExit):
+        PCX(3, max_epochs=8, checkpoint=path, checkpoint_every=1, **SMALL).fit(X)
+    monkeypatch.undo()
+    resumed = PCX(3, max_epochs=8, checkpoint=path, checkpoint_every=1, **SMALL).fit(X)
+    np.testing.assert_array_equal(resumed.transform(X), whole.transform(X))
+    np.testing.assert_array_equal(resumed.labels_, whole.labels_)
+    np.testing.assert_array_equal(resumed.cluster_centers_, whole.cluster_centers_)
+
+
+def test_without_random_state_a_resumed_run_keeps_the_seed_of_its_checkpoint(blobs, tmp_path):
+    X, _ = blobs
+    options = {**SMALL, "random_state": None, "max_epochs": 2, "checkpoint": str(tmp_path / "c")}
+    first = PCX(3, **options).fit(X)
+    second = PCX(3, **options).fit(X)
+    assert second.seed_ == first.seed_
+    np.testing.assert_array_equal(second.transform(X), first.transform(X))
+
+
+def test_a_checkpoint_of_other_data_is_refused(blobs, tmp_path):
+    X, _ = blobs
+    options = {**SMALL, "max_epochs": 2, "checkpoint": str(tmp_path / "c")}
+    PCX(3, **options).fit(X)
+    with pytest.raises(InputError, match="belongs to a run with another data"):
+        PCX(3, **options).fit(X + 1)
+    with pytest.raises(InputError, match="belongs to a run with another parameters"):
+        PCX(3, **{**options, "tau": 2.0}).fit(X)
+
+
+def test_an_interrupt_leaves_a_model_that_labels_rows(blobs, monkeypatch):
+    from coterie.methods.pcx.training import PCXTask
+
+    original = PCXTask.begin_epoch
+
+    def interrupted(self, epoch):
+        if epoch == 3:
+            raise KeyboardInterrupt
+        original(self, epoch)
+
+    monkeypatch.setattr(PCXTask, "begin_epoch", interrupted)
+    X, _ = blobs
+    model = PCX(3, max_epochs=20, **SMALL).fit(X)
+    assert model.n_iter_ == 3
+    assert len(np.unique(model.labels_)) == 3
+    assert model.predict(X[:5]).shape == (5,)
+
+
+def test_a_stream_keeps_the_numbers_of_its_clusters():
+    X, y = three_gaussians(900)
+    model = PCX(3, max_epochs=30, **SMALL)
+    model.partial_fit(X[:300])
+    before = model.predict(X)
+    centers = model.cluster_centers_.copy()
+    for start in (300, 600):
+        model.partial_fit(X[start : start + 300])
+    after = model.predict(X)
+    assert (before == after).mean() > 0.98
+    assert ari(y, after) > 0.95
+    assert model.labels_.shape == (300,)
+    assert len(model.history_) == 32
+    assert not np.array_equal(centers, model.cluster_centers_)
+
+
+def test_a_stream_may_go_on_from_a_loaded_model(fitted, blobs, tmp_path):
+    fitted.save(tmp_path / "m")
+    loaded = coterie.load(tmp_path / "m").partial_fit(blobs[0])
+    assert (loaded.labels_ == fitted.labels_).mean() > 0.98
+
+
+def test_a_custom_network_is_copied_and_comes_back_when_it_is_given_again(blobs, tmp_path):
+    X, y = blobs
+    encoder, decoder = nn.Sequential(nn.Linear(20, 16), nn.Tanh(), nn.Linear(16, 4)), nn.Linear(4, 20)
+    weights = encoder[0].weight.detach().clone()
+    model = PCX(3, max_epochs=20, **{**SMALL, "encoder": encoder, "decoder": decoder}).fit(X)
+    assert ari(y, model.labels_) > 0.9
+    assert torch.equal(encoder[0].weight, weights)
+    model.save(tmp_path / "m")
+    with pytest.raises(InputError, match="saved with a custom (en|de)coder; load it with (en|de)coder="):
+        coterie.load(tmp_path / "m")
+    loaded = coterie.load(tmp_path / "m", encoder=encoder, decoder=decoder)
+    np.testing.assert_array_equal(loaded.predict(X), model.labels_)
+
+
+def test_convolutional_networks_cluster_images():
+    digits = load_digits()
+    X = digits.views.read(slice(0, 300))[0]
+    model = PCX(10, encoder="conv", image_shape=(8, 8), max_epochs=4, batch_size=64, random_state=0, n_threads=1).fit(X)
+    assert model.exemplars_.shape == (10, 64)
+    assert accuracy(digits.target[:300], model.labels_) > 0.5
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_binary_reconstruction_gives_exemplars_between_zero_and_one(blobs):
+    X = blobs[0]
+    X = (X - X.min(0)) / (X.max(0) - X.min(0))
+    model = PCX(3, reconstruction="bce", max_epochs=5, **SMALL).fit(X)
+    assert model.exemplars_.min() >= 0
+    assert model.exemplars_.max() <= 1

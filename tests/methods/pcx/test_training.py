@@ -1,0 +1,225 @@
+"""The steps of PC-X's training: phases, weights, ablations, dead centroids."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import torch
+
+from coterie import PCX
+from coterie.data import Scaler, as_views
+from coterie.data.batches import Batch, Batches
+from coterie.engine.loop import Loop
+from coterie.methods.pcx import build, objective
+from coterie.methods.pcx.training import PCXTask
+
+X = np.random.default_rng(0).normal(size=(120, 6)).astype(np.float32)
+
+
+def task_of(n_epochs=8, **params) -> PCXTask:
+    model = PCX(4, hidden=(16,), n_code=3, batch_size=40, max_epochs=n_epochs, random_state=0, **params)
+    resolved = model._resolved()
+    views = as_views(X)
+    batches = Batches(views, Scaler("none").fit(views), batch_size=40, seed=0)
+    network = build.build_network(resolved, "euclidean", 6)
+    build.prepare_network(network, torch.from_numpy(X), resolved, torch.Generator().manual_seed(0))
+    return PCXTask(network, build.resolve_settings(resolved, 3, with_pairs=True), batches, seed=0)
+
+
+def a_batch(partners=True) -> Batch:
+    rows = np.arange(40)
+    return Batch(rows, [X[rows]], [X[rows + 40]] if partners else None)
+
+
+def in_cluster_phase(**params) -> PCXTask:
+    task = task_of(**{"warmup": 0.5, "code_noise": 0.0, **params})
+    task.start()
+    task.begin_epoch(7)
+    return task
+
+
+def test_centroids_are_buffers_that_never_get_a_gradient():
+    task = in_cluster_phase()
+    losses, carried = task.losses(a_batch())
+    losses["loss"].backward()
+    network = task.network
+    assert "centroids" in network.state_dict()
+    assert not network.centroids.requires_grad
+    assert network.centroids.grad is None
+    assert all(p is not network.centroids for group in task.optimizer.param_groups for p in group["params"])
+    before = network.centroids.clone()
+    task.after_step(carried)
+    assert not torch.equal(network.centroids, before)
+
+
+def test_the_warm_up_trains_the_whole_auto_encoder_and_no_clustering_term():
+    task = task_of(warmup=0.5)
+    task.begin_epoch(0)
+    losses, carried = task.losses(a_batch())
+    assert set(losses) == {"loss", "reconstruction", "contrast"}
+    assert carried is None
+    losses["loss"].backward()
+    for name, parameter in task.network.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+def test_the_loss_is_the_weighted_sum_of_its_terms():
+    task = in_cluster_phase(relative_weights=False, centroid_weight=0.3, entropy_weight=0.2, neighbor_weight=0.7)
+    losses, _ = task.losses(a_batch())
+    total = losses["reconstruction"] + 0.7 * losses["contrast"] + 0.3 * losses["clustering"] + 0.2 * losses["entropy"]
+    torch.testing.assert_close(losses["loss"], total)
+
+
+def test_entropy_and_size_weights_wait_for_the_end_of_the_burn_in():
+    task = task_of(n_epochs=8, warmup=0.0, burn_in=0.5, imbalance=True, init="kmeans", relative_weights=False)
+    task.begin_epoch(0)
+    task.network.sizes.copy_(torch.tensor([1.0, 5.0, 10.0, 24.0]))
+    for epoch, on in [(0, False), (3, False), (4, True), (7, True)]:
+        task.begin_epoch(epoch)
+        losses, carried = task.losses(a_batch())
+        assert ("entropy" in losses) is on
+        distances = task.network.distances(carried.codes)
+        weights = objective.size_weights(task.network.sizes, 5.0) if on else None
+        torch.testing.assert_close(losses["clustering"].detach(), objective.clustering(distances, carried.labels, weights))
+
+
+def test_relative_weights_do_not_see_the_scale_of_the_code():
+    parts = {}
+    for factor in (1.0, 10.0):
+        task = in_cluster_phase(relative_weights=True, entropy_weight=0.2, neighbor_weight=0.0)
+        last = task.network.encoder[-1]
+        with torch.no_grad():
+            last.weight.mul_(factor)
+            last.bias.mul_(factor)
+            task.network.centroids.mul_(factor)
+            task.network.fuse.mix.weight.div_(factor)
+        losses, carried = task.losses(a_batch(partners=False))
+        weighted = task._centroid_weight() * losses["clustering"]
+        sharp = task.tau * task.network.distances(carried.codes)
+        parts[factor] = (weighted, sharp, carried.labels, losses["loss"])
+    for one, ten in zip(parts[1.0], parts[10.0], strict=True):
+        torch.testing.assert_close(one, ten, rtol=1e-4, atol=1e-5)
+
+
+def test_labels_do_not_depend_on_tau():
+    labels = [in_cluster_phase(tau=tau).losses(a_batch())[1].labels for tau in (0.1, 1.0, 50.0)]
+    assert torch.equal(labels[0], labels[1])
+    assert torch.equal(labels[0], labels[2])
+
+
+def test_permuting_the_centroids_permutes_the_labels_and_nothing_else():
+    task = in_cluster_phase()
+    first, carried = task.losses(a_batch())
+    order = torch.tensor([2, 0, 3, 1])
+    task = in_cluster_phase()
+    task.network.centroids.copy_(task.network.centroids[order])
+    second, renamed = task.losses(a_batch())
+    assert torch.equal(order[renamed.labels], carried.labels)
+    torch.testing.assert_close(second["loss"], first["loss"])
+
+
+def test_without_the_unit_the_output_does_not_depend_on_the_centroids():
+    network = in_cluster_phase(ci_unit=False).network
+    codes = network.encode(torch.from_numpy(X[:5]))
+    assert torch.equal(network.decode(codes, torch.zeros(5, 3)), network.decode(codes, torch.ones(5, 3)))
+    with_unit = in_cluster_phase().network
+    codes = with_unit.encode(torch.from_numpy(X[:5]))
+    assert not torch.equal(with_unit.decode(codes, torch.zeros(5, 3)), with_unit.decode(codes, torch.ones(5, 3)))
+
+
+@pytest.mark.parametrize("params", [{"fixed_centroids": True}, {"memory": 1.0}])
+def test_fixed_centroids_equal_full_memory(params):
+    task = in_cluster_phase(**params)
+    before = task.network.centroids.clone()
+    _, carried = task.losses(a_batch())
+    task.after_step(carried)
+    assert torch.equal(task.network.centroids, before)
+
+
+def test_both_centroid_updates_are_the_functions_of_the_objective():
+    for update in ("fixed", "eq6"):
+        task = in_cluster_phase(centroid_update=update, centroid_weight=0.4, memory=0.9)
+        before = task.network.centroids.clone()
+        _, carried = task.losses(a_batch())
+        task.after_step(carried)
+        counts, sums = objective.count_and_sum(carried.codes, carried.labels, 4)
+        rho = objective.penalty_rho(0.4, 0.9, 4)
+        memory = 0.9 if update == "fixed" else objective.centroid_memory(counts, 40, rho=rho, weight=0.4)
+        torch.testing.assert_close(task.network.centroids, objective.centroid_step(before, counts, sums, memory))
+
+
+def test_noise_on_the_code_is_relative_seeded_and_off_outside_training():
+    task = in_cluster_phase(code_noise=0.5)
+    codes = 3 * torch.randn(5000, 3, generator=torch.Generator().manual_seed(0))
+    noise = task._noise_like(codes)
+    assert float(noise.std()) == pytest.approx(1.5, rel=0.05)
+    task.begin_epoch(7)
+    assert torch.equal(task._noise_like(codes), noise)
+    assert in_cluster_phase(code_noise=0.0)._noise_like(codes) is None
+
+
+def test_a_centroid_without_rows_for_five_epochs_is_moved_to_the_widest_cluster():
+    task = task_of(n_epochs=40, warmup=0.25, code_noise=0.0)
+    task.start()
+    task.begin_epoch(12)
+    task.network.centroids[2] = 1e3
+    task._idle[2] = 5 * task.batches.per_epoch + 1
+    task.end_epoch(12)
+    codes = task.network.encode(task._probe).detach()
+    assert task.network.centroids[2].abs().max() < 100
+    assert float((codes - task.network.centroids[2]).square().sum(1).min()) < 1e-9
+    assert task._idle[2] == 0
+
+
+def test_a_dead_centroid_stays_in_the_last_fifth_and_where_rescue_is_off():
+    for epoch, params in [(39, {}), (12, {"rescue": False})]:
+        task = task_of(n_epochs=40, warmup=0.25, **params)
+        task.start()
+        task.begin_epoch(epoch)
+        task.network.centroids[2] = 1e3
+        task._idle[2] = 1e6
+        task.end_epoch(epoch)
+        assert (task.network.centroids[2] == 1e3).all()
+
+
+def test_reclustering_keeps_the_ids():
+    task = task_of(n_epochs=40, warmup=0.25, recluster_every=2, init="kmeans")
+    task.begin_epoch(10)
+    before = task.network.centroids.clone()
+    task.network.centroids.add_(0.01)
+    task.begin_epoch(12)
+    torch.testing.assert_close(task.network.centroids, before, atol=0.2, rtol=0.2)
+    assert not torch.equal(task.network.centroids, before + 0.01)
+
+
+def test_the_papers_preset_prints_what_the_paper_prints():
+    resolved = PCX(10, preset="paper")._resolved()
+    assert resolved["max_epochs"] == 1000
+    assert resolved["learning_rate"] == 5e-4
+    assert (resolved["tau"], resolved["memory"], resolved["burn_in"]) == (5.0, 0.995, 0.25)
+    assert resolved["init"] == "xavier"
+    assert resolved["n_neighbors"] == 0
+    assert PCX(10, preset="paper", tau=3.0)._resolved()["tau"] == 3.0
+    task = task_of(preset="paper", n_epochs=4)
+    task.begin_epoch(0)
+    bound = (6 / 7) ** 0.5
+    assert task.network.centroids.abs().max() <= bound
+    assert task.network.centroids.std() > bound / 4
+
+
+def test_training_keeps_nothing_of_the_size_of_the_data_but_the_order_of_its_rows():
+    def peak(n_rows: int) -> int:
+        views = as_views(np.ones((n_rows, 6), dtype=np.float32))
+        task = task_of(n_epochs=2, preset="paper")
+        task.batches = Batches(views, Scaler("none").fit(views), batch_size=40, seed=0)
+        loop = Loop(task, task.batches.epoch, per_epoch=task.batches.per_epoch, max_epochs=2)
+        tracemalloc.start()
+        loop.run()
+        top = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return top
+
+    peak(500)
+    two_permutations = 2 * 8 * 12_000
+    assert peak(16_000) - peak(4_000) < 1.2 * two_permutations

@@ -1,0 +1,108 @@
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+
+from coterie.errors import InputError
+from coterie.store import SCHEMA, atomic_path, read_archive, versions, write_archive
+
+
+@pytest.fixture
+def archive(tmp_path):
+    path = tmp_path / "model.coterie"
+    write_archive(path, {"kind": "model", "x": [1, None, "é"]}, {"a": np.arange(6).reshape(2, 3), "b": np.float32(2) * np.ones(())})
+    return path
+
+
+def test_what_is_written_is_read_back(archive):
+    manifest, tensors = read_archive(archive)
+    assert manifest["x"] == [1, None, "é"]
+    assert manifest["schema"] == SCHEMA
+    assert manifest["versions"] == versions()
+    np.testing.assert_array_equal(tensors["a"], np.arange(6).reshape(2, 3))
+    assert tensors["a"].dtype == np.int64
+    assert tensors["b"].shape == ()
+
+
+def test_the_same_content_is_the_same_tensors_byte_for_byte(archive, tmp_path):
+    again = tmp_path / "again.coterie"
+    manifest, tensors = read_archive(archive)
+    write_archive(again, manifest, tensors)
+    with zipfile.ZipFile(archive) as one, zipfile.ZipFile(again) as two:
+        assert one.read("tensors.safetensors") == two.read("tensors.safetensors")
+
+
+def test_every_truncation_is_one_sentence_that_names_the_file(archive):
+    whole = archive.read_bytes()
+    for length in [0, 1, 10, *range(20, len(whole), 37), len(whole) - 1]:
+        archive.write_bytes(whole[:length])
+        with pytest.raises(InputError, match=r"model\.coterie is not a whole coterie file"):
+            read_archive(archive)
+
+
+def test_a_flipped_byte_in_the_tensors_is_found(archive):
+    whole = bytearray(archive.read_bytes())
+    start = whole.index(b"tensors.safetensors") + len(b"tensors.safetensors")
+    for place in range(start, start + 200, 13):
+        damaged = whole.copy()
+        damaged[place] ^= 0xFF
+        archive.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"model\.coterie"):
+            read_archive(archive)
+
+
+class Bomb:
+    def __reduce__(self):
+        return (open, ("/tmp/coterie-was-executed", "w"))
+
+
+@pytest.mark.parametrize("disguise", ["plain", "in a zip"])
+def test_a_pickle_in_disguise_is_refused_and_never_run(tmp_path, disguise):
+    path = tmp_path / "evil.coterie"
+    if disguise == "plain":
+        path.write_bytes(pickle.dumps(Bomb()))
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("manifest.json", json.dumps({"format": "coterie", "schema": 1, "kind": "model"}))
+            archive.writestr("tensors.safetensors", pickle.dumps(Bomb()))
+    with pytest.raises(InputError, match=r"evil\.coterie"):
+        read_archive(path)
+    import os
+
+    assert not os.path.exists("/tmp/coterie-was-executed")
+
+
+def test_a_compressed_member_is_refused_before_it_swells(tmp_path):
+    path = tmp_path / "bomb.coterie"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("manifest.json", b" " * 10_000_000)
+    with pytest.raises(InputError, match="in a form that coterie never writes"):
+        read_archive(path)
+
+
+def test_another_zip_and_a_newer_schema_are_told_apart(tmp_path, archive):
+    other = tmp_path / "other.zip"
+    with zipfile.ZipFile(other, "w") as handle:
+        handle.writestr("readme.txt", "hello")
+    with pytest.raises(InputError, match="a zip without manifest.json"):
+        read_archive(other)
+    write_archive(archive, {"schema": SCHEMA + 1}, {})
+    with pytest.raises(InputError, match="upgrade coterie"):
+        read_archive(archive)
+
+
+def test_a_failed_write_keeps_the_old_file_and_leaves_nothing_behind(tmp_path):
+    path = tmp_path / "note"
+    path.write_text("old")
+    with pytest.raises(RuntimeError, match="halfway"), atomic_path(path) as draft:
+        draft.write_text("half")
+        raise RuntimeError("halfway")
+    assert path.read_text() == "old"
+    assert [item.name for item in tmp_path.iterdir()] == ["note"]
+
+
+def test_a_missing_folder_is_one_sentence(tmp_path):
+    with pytest.raises(InputError, match="does not exist; create it first"):
+        write_archive(tmp_path / "no" / "model.coterie", {}, {})
