@@ -6,6 +6,7 @@ import warnings
 
 import anndata
 import mudata
+import numcodecs
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -15,6 +16,7 @@ import zarr
 from scipy import sparse
 
 from coterie.data import as_views, read_labels, read_views
+from coterie.data.readers.stores import _refuse_pickle
 from coterie.errors import InputError
 
 A = np.arange(18.0).reshape(6, 3)
@@ -144,6 +146,29 @@ def test_a_zarr_array_that_wants_to_be_unpickled_is_refused(in_group, tmp_path):
     (place / "0.0").write_bytes(pickle.dumps(Bomb()))
     with pytest.raises(InputError, match="could run code and are never loaded"):
         read_views(folder)
+
+
+@pytest.mark.parametrize("place", ["filters", "compressor", "codecs"])
+def test_a_codec_that_unpickles_is_refused_wherever_it_stands(place):
+    class Metadata:
+        filters = compressor = codecs = None
+
+    class Array:
+        dtype, metadata = np.dtype(float), Metadata()
+
+    _refuse_pickle(Array(), "x.zarr")
+    codec = numcodecs.Pickle()
+    setattr(Array.metadata, place, codec if place == "compressor" else (codec,))
+    with pytest.raises(InputError, match=r"x.zarr holds Python objects, which could run code"):
+        _refuse_pickle(Array(), "x.zarr")
+
+
+def test_a_zarr_array_of_objects_is_refused():
+    class Array:
+        dtype, metadata = np.dtype(object), None
+
+    with pytest.raises(InputError, match=r"x.zarr holds Python objects, which could run code"):
+        _refuse_pickle(Array(), "x.zarr")
 
 
 def modalities():

@@ -92,8 +92,15 @@ def test_y_beside_x_is_a_coordinate(tmp_path):
     ],
 )
 def test_what_is_no_number_is_named_by_line_and_column(content, message, tmp_path):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=message) as caught:
         read_views(write(tmp_path, content))
+    assert "damaged" not in str(caught.value)
+
+
+def test_a_delimiter_inside_quotes_does_not_stand_for_a_missing_cell(tmp_path):
+    file = write(tmp_path, 'a,label,name,b\n1,"x,y",7\n')
+    with pytest.raises(InputError, match=r"line 2 has 3 cells but the first line has 4"):
+        read_views(file, drop="name")
 
 
 def test_text_in_another_encoding_is_one_sentence(tmp_path):

@@ -17,6 +17,7 @@ TABLES = st.tuples(st.integers(1, 30), st.integers(1, 4)).flatmap(
     lambda shape: arrays(np.float32, shape, elements=VALUES)
 )
 ALL = slice(None)
+TINY = np.finfo(np.float32).tiny
 
 
 def fitted(mode, X, batch_rows=None, **kwargs):
@@ -28,7 +29,7 @@ def fitted(mode, X, batch_rows=None, **kwargs):
 def test_any_chunking_gives_the_statistics_of_all_rows(X, batch_rows, mode):
     (scaler, _), (whole, _) = fitted(mode, X, batch_rows), fitted(mode, X, len(X))
     wide = X.astype(np.float64)
-    constant = wide.min(axis=0) == wide.max(axis=0)
+    constant = np.ptp(wide, axis=0) < TINY
     shift, scale = (
         (wide.mean(axis=0), wide.std(axis=0))
         if mode == "feature"
@@ -57,7 +58,7 @@ def test_minmax_stays_between_zero_and_one_and_reaches_both(X):
     scaled = scaler.transform(views.read(ALL))[0]
     assert scaled.min() >= 0.0
     assert scaled.max() <= 1.0
-    changing = X.min(axis=0) < X.max(axis=0)
+    changing = np.ptp(X.astype(np.float64), axis=0) >= TINY
     assert (scaled[:, changing].max(axis=0) == 1.0).all()
     assert (scaled[:, changing].min(axis=0) == 0.0).all()
     assert (scaled[:, ~changing] == 0.0).all()
@@ -100,6 +101,13 @@ def test_a_constant_column_becomes_zero_whatever_it_holds_later(mode, batch_rows
     assert (later[:, 0] == 0.0).all()
     assert np.isfinite(later).all()
     assert scaler.inverse_transform([later])[0][1, 0] == np.float32(0.1)
+
+
+@pytest.mark.parametrize("mode", ["feature", "minmax"])
+def test_a_spread_too_small_for_float32_counts_as_constant(mode):
+    scaler, views = fitted(mode, np.array([[3.7e-39], [0.0]]))
+    assert (scaler.transform(views.read(ALL))[0] == 0.0).all()
+    assert np.isfinite(scaler.transform([np.array([[1e6]])])[0]).all()
 
 
 def test_missing_rows_do_not_count_and_stay_zero():

@@ -149,6 +149,12 @@ def test_changes_to_a_copy_on_write_memmap_survive_reading(tmp_path):
     assert views.read(slice(3, 4))[0][0, 1] == 42.0
 
 
+def test_scattered_columns_of_a_memmap_are_not_loaded(tmp_path):
+    np.save(tmp_path / "x.npy", table())
+    views = as_views(np.load(tmp_path / "x.npy", mmap_mode="r"), views=[[3, 1], [0, 2]])
+    assert all(isinstance(source.source.array, np.memmap) for source in views.sources)
+
+
 @given(st.lists(st.integers(0, 200), min_size=1, unique=True).map(sorted), st.integers(1, 40))
 def test_runs_cover_every_row_once_and_gaps_stay_inside_one_block(rows, block):
     runs = list(contiguous_runs(np.array(rows), block))

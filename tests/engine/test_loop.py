@@ -38,7 +38,7 @@ class Regression:
         self.carried.append(carried)
 
     def end_epoch(self, epoch):
-        return {"weight": float(self.layer.weight.sum())}
+        return {"weight": float(self.layer.weight.detach().sum())}
 
     def state(self):
         return dict(self.layer.state_dict())

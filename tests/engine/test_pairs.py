@@ -52,3 +52,29 @@ def test_fewer_rows_than_neighbours_still_gives_partners():
     _, pairs = pairs_of(np.array([[0.0], [1.0], [2.0]], dtype=np.float32), k=10)
     mates = pairs.draw(0, np.arange(3), np.random.default_rng(0))
     assert (mates != np.arange(3)).all()
+
+
+def naive_modularity(labels, table, shares):
+    n, k = table.shape
+    edges = [(i, int(table[i, j]), float(shares[i, j])) for i in range(n) for j in range(k)]
+    total = sum(w for _, _, w in edges)
+    value = 0.0
+    for c in set(labels.tolist()):
+        inside = sum(w for i, j, w in edges if labels[i] == c and labels[j] == c)
+        touching = sum(w * (int(labels[i] == c) + int(labels[j] == c)) / 2 for i, j, w in edges)
+        value += inside / total - (touching / total) ** 2
+    return value
+
+
+def test_modularity_equals_the_naive_sum_and_prefers_the_true_groups():
+    rng = np.random.default_rng(3)
+    truth = np.arange(90) % 3
+    rows = (10 * rng.normal(size=(3, 4))[truth] + rng.normal(size=(90, 4))).astype(np.float32)
+    _, pairs = pairs_of(rows)
+    table = neighbour_table(torch.from_numpy(rows), 5, generator=seeded())
+    shares = shared_neighbours(table)
+    split = np.where((truth == 0) & (np.arange(90) % 2 == 0), 3, truth)
+    merged = np.where(truth == 2, 1, truth)
+    for labels in (truth, split, merged, rng.integers(0, 3, 90)):
+        np.testing.assert_allclose(pairs.modularity(labels), naive_modularity(labels, table, shares), atol=1e-9)
+    assert pairs.modularity(truth) > max(pairs.modularity(split), pairs.modularity(merged))

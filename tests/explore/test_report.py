@@ -121,6 +121,7 @@ def test_strings_from_the_data_stay_text_wherever_they_come_from(page):
         compare={EVIL: np.zeros(60)},
     )
     assert len(found.all("script")) == 3
+    assert not set("<>&") & set(found.scripts[0]), "the data of the plots could end their script element"
     assert not any("onerror" in attributes for _, attributes in found.elements)
     assert found.all("img") == []
     assert found.text.count("alert(1)") >= 8
@@ -163,6 +164,9 @@ def test_the_colours_of_dots_and_buttons_agree(page):
     found = page(truth=["a"] * 30 + ["b"] * 30)
     for mode, shift in (("cluster", 0), ("class", 1)):
         marker = found.data["map"]["modes"][mode]
+        # The scale has one step per whole number, and unlabelled rows come before the first class.
+        assert marker["color"] == [group + shift for group in found.data["map"]["groups"][mode][0]]
+        assert (marker["cmin"], marker["cmax"]) == (-0.5, len(marker["colorscale"]) / 2 - 0.5)
         wanted = [colour for _, colour in marker["colorscale"][::2]][shift:]
         at = next(i for i, (_, a) in enumerate(found.elements) if a.get("data-mode") == mode)
         swatches = [a["style"] for _, a in found.elements[at:] if a.get("class") == "swatch"]

@@ -44,13 +44,13 @@ class Batch:
         Their numbers in the data.
     views : list of ndarray of shape (b, d)
         The scaled rows of each view.
-    partners : list of ndarray of shape (b, d), or None
-        The scaled rows of each row's partner.
+    partners : Batch or None
+        The partner of each row, in the same order.
     """
 
     rows: np.ndarray
     views: list[np.ndarray]
-    partners: list[np.ndarray] | None = None
+    partners: Batch | None = None
 
 
 class Batches:
@@ -99,9 +99,13 @@ class Batches:
         rng = np.random.default_rng([self.seed, number])
         order = rng.permutation(len(self.chambers))
         for chamber, reader in zip(order, self._ahead(order), strict=True):
-            for local in self._shuffled(len(self.chambers[chamber]), rng):
-                mates = None if partners is None else reader.read(partners.draw(int(chamber), local, rng))
-                yield Batch(self.chambers[chamber][local], reader.read(local), mates)
+            numbers = self.chambers[chamber]
+            for local in self._shuffled(len(numbers), rng):
+                mates = None
+                if partners is not None:
+                    chosen = partners.draw(int(chamber), local, rng)
+                    mates = Batch(numbers[chosen], reader.read(chosen))
+                yield Batch(numbers[local], reader.read(local), mates)
 
     def read_chamber(self, chamber: int) -> list[np.ndarray]:
         """Read all the scaled rows of a chamber."""

@@ -290,7 +290,8 @@ def _shift_and_scale(mode: str, moments: Moments) -> tuple[np.ndarray, np.ndarra
         shift, scale = moments.mean, np.sqrt(moments.m2 / max(moments.count, 1.0))
     else:
         shift, scale = moments.low, moments.high - moments.low
-    constant = ~(moments.low < moments.high)
+    # A spread below the smallest normal float32 (1e-38) is noise, and dividing by it would overflow later.
     tiny = np.finfo(np.float32).tiny
+    constant = moments.high - moments.low < tiny
     scale = np.where(constant, np.inf, np.maximum(scale, tiny))
     return np.where(np.isfinite(shift), shift, 0.0).astype(np.float32), scale.astype(np.float32)

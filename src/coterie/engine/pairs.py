@@ -33,6 +33,7 @@ class NeighbourPairs:
     def __init__(
         self, batches: Batches, embed: Callable[[Tensor], Tensor], n_neighbors: int, generator: torch.Generator
     ) -> None:
+        self._numbers = batches.chambers
         self._tables: list[np.ndarray] = []
         self._heights: list[np.ndarray] = []
         for chamber in range(len(batches.chambers)):
@@ -48,6 +49,31 @@ class NeighbourPairs:
         heights = self._heights[chamber][rows]
         points = rng.random((len(rows), 1)) * heights[:, -1:]
         return self._tables[chamber][rows, (heights <= points).sum(1)]
+
+
+    def modularity(self, labels: np.ndarray) -> float:
+        r"""Return how much more weight a partition keeps within its clusters than chance would.
+
+        .. math:: Q = \sum_c \frac{w_{cc}}{w} - \Big(\frac{v_c}{w}\Big)^2
+
+        where w_cc is the weight of the pairs inside cluster c, v_c that of all pairs that touch it (pairs
+        between clusters count half for each) and w the weight of all pairs; a pair weighs as many neighbours
+        as its rows share (Newman 2006).
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n,)
+            Clusters, from 0, of all rows of the data.
+        """
+        k = int(labels.max()) + 1
+        weights = np.zeros((k, k))
+        for numbers, table, heights in zip(self._numbers, self._tables, self._heights, strict=True):
+            local = labels[numbers].astype(np.int64)
+            cells = local[:, None] * k + local[table]
+            shares = np.diff(heights.astype(np.float64), axis=1, prepend=0)
+            weights += np.bincount(cells.ravel(), shares.ravel(), minlength=k * k).reshape(k, k)
+        touching = (weights.sum(0) + weights.sum(1)) / 2
+        return float(np.trace(weights) / weights.sum() - ((touching / weights.sum()) ** 2).sum())
 
 
 def _heights(table: Tensor) -> np.ndarray:

@@ -28,7 +28,7 @@ def task_of(n_epochs=8, **params) -> PCXTask:
 
 def a_batch(partners=True) -> Batch:
     rows = np.arange(40)
-    return Batch(rows, [X[rows]], [X[rows + 40]] if partners else None)
+    return Batch(rows, [X[rows]], Batch(rows + 40, [X[rows + 40]]) if partners else None)
 
 
 def in_cluster_phase(**params) -> PCXTask:
@@ -65,9 +65,11 @@ def test_the_warm_up_trains_the_whole_auto_encoder_and_no_clustering_term():
 
 
 def test_the_loss_is_the_weighted_sum_of_its_terms():
-    task = in_cluster_phase(relative_weights=False, centroid_weight=0.3, entropy_weight=0.2, neighbor_weight=0.7)
+    weights = {"centroid_weight": 0.3, "entropy_weight": 0.2, "neighbor_weight": 0.7, "consistency_weight": 0.4}
+    task = in_cluster_phase(relative_weights=False, **weights)
     losses, _ = task.losses(a_batch())
-    total = losses["reconstruction"] + 0.7 * losses["contrast"] + 0.3 * losses["clustering"] + 0.2 * losses["entropy"]
+    total = losses["reconstruction"] + 0.7 * losses["contrast"] + 0.3 * losses["clustering"]
+    total = total + 0.2 * losses["entropy"] + 0.4 * losses["consistency"]
     torch.testing.assert_close(losses["loss"], total)
 
 
@@ -95,11 +97,28 @@ def test_relative_weights_do_not_see_the_scale_of_the_code():
             task.network.centroids.mul_(factor)
             task.network.fuse.mix.weight.div_(factor)
         losses, carried = task.losses(a_batch(partners=False))
-        weighted = task._centroid_weight() * losses["clustering"]
-        sharp = task.tau * task.network.distances(carried.codes)
+        weighted = losses["loss"] - losses["reconstruction"] - 0.2 * losses["entropy"]
+        sharp = task._tau() * task.network.distances(carried.codes)
         parts[factor] = (weighted, sharp, carried.labels, losses["loss"])
     for one, ten in zip(parts[1.0], parts[10.0], strict=True):
         torch.testing.assert_close(one, ten, rtol=1e-4, atol=1e-5)
+
+
+def test_rows_keep_the_start_while_it_is_held_and_go_to_the_nearest_centroid_afterwards():
+    task = task_of(n_epochs=8, warmup=0.5, hold=0.5)
+    task.start()
+    task._held = (torch.arange(120) % 4).int()
+    rows = a_batch().rows
+    for epoch, held in [(4, True), (5, True), (6, False), (7, False)]:
+        task.begin_epoch(epoch)
+        losses, carried = task.losses(a_batch())
+        distances = task.network.distances(carried.codes)
+        expected = torch.from_numpy(rows % 4) if held else distances.argmin(1)
+        assert torch.equal(carried.labels, expected)
+        mates = task.network.encode(torch.from_numpy(X[rows + 40]))
+        theirs = torch.from_numpy((rows + 40) % 4) if held else task.network.distances(mates).argmin(1)
+        naive = objective.consistency(objective.log_memberships(distances, task._tau()), theirs)
+        torch.testing.assert_close(losses["consistency"].detach(), naive.detach(), rtol=1e-4, atol=1e-5)
 
 
 def test_labels_do_not_depend_on_tau():

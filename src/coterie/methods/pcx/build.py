@@ -24,7 +24,7 @@ from coterie.nn.metric import MetricChoice, MetricSpace, choose_metric
 SAMPLE_ROWS = 5000
 STREAM_RATE = 0.1  # share of the learning rate with which a fitted model follows a stream
 _MOSTLY = 0.8
-_LEAST_STEPS = 3000
+_LEAST_STEPS = 2500
 _LEAST_EPOCHS = 30
 
 

@@ -75,9 +75,11 @@ class PCX(Clusterer):
         "attraction": real(0),
         "centroid_weight": real(0),
         "entropy_weight": real(0),
+        "consistency_weight": real(0),
         "relative_weights": flag(),
         "tau": real(0, above=True),
         "burn_in": real(0, 1),
+        "hold": real(0, 1),
         "memory": real(0, 1),
         "centroid_update": one_of("fixed", "eq6"),
         "imbalance": flag(),
@@ -109,7 +111,7 @@ class PCX(Clusterer):
         latent_norm: bool = False,
         reconstruction: str = "mse",
         max_epochs: int | str = "auto",
-        warmup: float = 0.75,
+        warmup: float = 0.8,
         init: str = "graph",
         batch_size: int = 256,
         learning_rate: float = 1e-3,
@@ -120,14 +122,16 @@ class PCX(Clusterer):
         attraction: float = 1.0,
         centroid_weight: float = 0.1,
         entropy_weight: float = 0.1,
+        consistency_weight: float = 0.3,
         relative_weights: bool = True,
         tau: float = 1.0,
         burn_in: float = 0.25,
+        hold: float = 0.5,
         memory: float = 0.995,
         centroid_update: str = "fixed",
         imbalance: bool = False,
         smoothing: float = 5.0,
-        code_noise: float = 0.1,
+        code_noise: float = 0.5,
         ci_unit: bool = True,
         fixed_centroids: bool = False,
         rescue: bool = True,
@@ -164,9 +168,11 @@ class PCX(Clusterer):
         self.attraction = attraction
         self.centroid_weight = centroid_weight
         self.entropy_weight = entropy_weight
+        self.consistency_weight = consistency_weight
         self.relative_weights = relative_weights
         self.tau = tau
         self.burn_in = burn_in
+        self.hold = hold
         self.memory = memory
         self.centroid_update = centroid_update
         self.imbalance = imbalance
@@ -243,7 +249,9 @@ class PCX(Clusterer):
         pairs = self._pairs(batches, sample, params, generator)
         self.network_.to(device)
         settings = build.resolve_settings(params, batches.per_epoch, pairs is not None)
-        task = PCXTask(self.network_, settings, batches, seed=self.seed_, collectives=current_collectives())
+        task = PCXTask(
+            self.network_, settings, batches, pairs=pairs, seed=self.seed_, collectives=current_collectives()
+        )
         loop = Loop(
             task,
             lambda epoch: batches.epoch(epoch, pairs),

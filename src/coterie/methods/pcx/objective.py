@@ -74,6 +74,20 @@ def entropy(log_lambda: Tensor) -> Tensor:
     return -(log_lambda.exp() * log_lambda).sum(1).mean()
 
 
+def consistency(log_lambda: Tensor, labels: Tensor) -> Tensor:
+    """Return the mean -log lambda of the cluster that each row's partner was given.
+
+    Where the minimum entropy of Eq. 8 sharpens whatever a row's memberships are, this draws them to those of
+    its neighbour. Not in the paper.
+
+    Examples
+    --------
+    >>> consistency(torch.tensor([[0.25, 0.75]]).log(), torch.tensor([0]))
+    tensor(1.3863)
+    """
+    return F.nll_loss(log_lambda, labels)
+
+
 def neighbour_contrast(codes: Tensor, partners: Tensor, attraction: float = 1.0) -> Tensor:
     r"""Return how well each code finds its partner among all the codes of the batch.
 

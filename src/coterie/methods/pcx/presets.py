@@ -21,6 +21,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "relative_weights": False,
         "tau": 5.0,
         "burn_in": 0.25,
+        "hold": 0.0,
         "memory": 0.995,
         "code_noise": 0.0,
         "rescue": False,

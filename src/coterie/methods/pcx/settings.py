@@ -21,11 +21,13 @@ class Settings:
     schedule: str
     centroid_weight: float
     entropy_weight: float
+    consistency_weight: float
     neighbor_weight: float
     attraction: float
     relative_weights: bool
     tau: float
     burn_in: float
+    hold: float
     memory: float
     centroid_update: str
     ci_unit: bool
@@ -49,6 +51,10 @@ class Settings:
     def past_burn_in(self, epoch: int) -> bool:
         """Whether the entropy term and the size weights are on in an epoch."""
         return epoch - self.warmup_epochs >= self.burn_in * self.cluster_epochs
+
+    def holds_start(self, epoch: int) -> bool:
+        """Whether rows keep the clusters of the start in an epoch."""
+        return epoch - self.warmup_epochs < self.hold * self.cluster_epochs
 
     def may_rescue(self, epoch: int) -> bool:
         """Whether a dead centroid may still be moved: not in the warm-up, nor in the last fifth of the epochs."""

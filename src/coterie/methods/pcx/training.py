@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives
 from coterie.data.batches import Batch, Batches
+from coterie.engine.pairs import NeighbourPairs
 from coterie.methods.pcx import objective
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.settings import Settings
@@ -44,6 +46,8 @@ class PCXTask:
     settings : Settings
     batches : Batches
         The data, for the start and for `encode_all`.
+    pairs : NeighbourPairs, optional
+        The neighbours, by which partitions of the start are rated.
     seed : int
     collectives : Collectives
 
@@ -59,16 +63,19 @@ class PCXTask:
         settings: Settings,
         batches: Batches,
         *,
+        pairs: NeighbourPairs | None = None,
         seed: int,
         collectives: Collectives = ALONE,
     ) -> None:
         self.network, self.settings, self.batches, self.seed = network, settings, batches, seed
+        self.pairs = pairs
         self.collectives = collectives
         self.device = network.centroids.device
         self.optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
         self.started = False
         self._epoch = 0
-        self._scale = torch.zeros(3, device=self.device)  # moving means: base loss, clustering loss, distance
+        self._scale = torch.zeros(2, device=self.device)  # moving means: clustering loss, nearest distance
+        self._held: Tensor | None = None
         self._idle = torch.zeros(settings.n_clusters, device=self.device)
         self._noise = torch.Generator(self.device)
         self._probe = self._draw_probe()
@@ -87,25 +94,29 @@ class PCXTask:
             self._recluster()
 
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], Assigned | None]:
-        """Return the terms of Eq. 9 and the neighbour contrast on a batch."""
+        """Return the terms of Eq. 9, the neighbour contrast and the consistency on a batch."""
         x = self._tensor(batch.views)
-        codes, contrast = self._encode_pairs(x, batch.partners)
+        codes, mates = self._encode_pairs(x, batch.partners)
+        terms: dict[str, Tensor] = {}
+        if mates is not None:
+            terms["contrast"] = objective.neighbour_contrast(codes, mates, self.settings.attraction)
         if self.settings.in_warmup(self._epoch):
             decoded = self.network.decode(codes, codes, self._noise_like(codes))
-            terms = {"reconstruction": self._reconstruction(x, decoded)} | contrast
-            return {"loss": self._base(terms), **terms}, None
+            terms["reconstruction"] = self._reconstruction(x, decoded)
+            return {"loss": self._weighted(terms), **terms}, None
         distances = self.network.distances(codes)
-        labels = distances.argmin(1)
+        labels = self._labels(batch.rows, distances)
         decoded = self.network.decode(codes, self.network.centroids[labels], self._noise_like(codes))
-        terms = {"reconstruction": self._reconstruction(x, decoded)} | contrast
-        base = self._base(terms)
+        terms["reconstruction"] = self._reconstruction(x, decoded)
         terms["clustering"] = objective.clustering(distances, labels, self._size_weights())
-        self._track(base, terms["clustering"], distances)
-        loss = base + self._centroid_weight() * terms["clustering"]
+        self._track(terms["clustering"], distances)
+        log_lambda = objective.log_memberships(distances, self._tau())
         if self._entropy_is_on():
-            terms["entropy"] = objective.entropy(objective.log_memberships(distances, self.tau))
-            loss = loss + self._entropy_weight() * terms["entropy"]
-        return {"loss": loss, **terms}, Assigned(codes.detach(), labels)
+            terms["entropy"] = objective.entropy(log_lambda)
+        if mates is not None and batch.partners is not None:
+            theirs = self._labels(batch.partners.rows, self.network.distances(mates))
+            terms["consistency"] = objective.consistency(log_lambda, theirs)
+        return {"loss": self._weighted(terms), **terms}, Assigned(codes.detach(), labels)
 
     @torch.no_grad()
     def after_step(self, carried: Assigned | None) -> None:
@@ -129,7 +140,7 @@ class PCXTask:
         record: dict[str, float | str | int] = {
             "phase": "cluster",
             "used_clusters": int((self._idle < self.batches.per_epoch).sum()),
-            "certainty": float(objective.log_memberships(distances, self.tau).exp().amax(1).mean()),
+            "certainty": float(objective.log_memberships(distances, self._tau()).exp().amax(1).mean()),
         }
         if self._probe_labels is not None and self.settings.past_burn_in(epoch):
             record["changed"] = float((labels != self._probe_labels).double().mean())
@@ -142,9 +153,8 @@ class PCXTask:
         """Return the network, the scales and the counters."""
         state = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
         state |= {"scale": self._scale, "idle": self._idle, "started": torch.tensor(self.started)}
-        if self._probe_labels is not None:
-            state["probe_labels"] = self._probe_labels
-        return state
+        optional = {"probe_labels": self._probe_labels, "held": self._held}
+        return state | {name: tensor for name, tensor in optional.items() if tensor is not None}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Go back to what `state` returned."""
@@ -156,6 +166,7 @@ class PCXTask:
         self.started = bool(state["started"])
         if "probe_labels" in state:
             self._probe_labels = state["probe_labels"].to(self.device)
+        self._held = state.get("held")
 
     # The start of the centroids
 
@@ -170,11 +181,18 @@ class PCXTask:
             network.sizes.fill_(settings.batch_size / settings.n_clusters)
         else:
             codes = self.encode_all()
-            labels = partition(codes, settings.n_clusters, settings.init, generator=generator)
+            labels = partition(
+                codes, settings.n_clusters, settings.init, generator=generator, score=self._score_partition()
+            )
+            self._held = labels.to("cpu", torch.int32)
             counts, sums = objective.count_and_sum(codes, labels, settings.n_clusters)
             network.centroids.copy_(sums / counts.clamp(min=1)[:, None])
             network.sizes.copy_(counts * settings.batch_size / len(codes))
         self.started = True
+
+    def _score_partition(self) -> Callable[[Tensor], float] | None:
+        pairs = self.pairs
+        return None if pairs is None else lambda labels: pairs.modularity(labels.cpu().numpy())
 
     def encode_all(self) -> Tensor:
         """Return the codes of all rows, (n, d), in evaluation mode."""
@@ -182,21 +200,31 @@ class PCXTask:
 
     # Terms and weights
 
-    @property
-    def tau(self) -> float:
-        """The sharpness of Eq. 2: relative to the mean distance to the nearest centroid, or as given."""
-        distance = float(self._scale[2])
-        return self.settings.tau / distance if self.settings.relative_weights and distance > 0 else self.settings.tau
+    def _weighted(self, terms: dict[str, Tensor]) -> Tensor:
+        """Return the weighted sum of the terms."""
+        settings = self.settings
+        weights: dict[str, float | Tensor] = {
+            "reconstruction": 1.0,
+            "contrast": settings.neighbor_weight,
+            "clustering": settings.centroid_weight,
+            "entropy": settings.entropy_weight,
+            "consistency": settings.consistency_weight,
+        }
+        if settings.relative_weights:
+            weights["clustering"] = settings.centroid_weight / self._scale[0].clamp(min=1e-12)
+        return torch.stack([weights[name] * term for name, term in terms.items()]).sum()
 
-    def _base(self, terms: dict[str, Tensor]) -> Tensor:
-        base = terms["reconstruction"]
-        return base + self.settings.neighbor_weight * terms["contrast"] if "contrast" in terms else base
-
-    def _encode_pairs(self, x: Tensor, partners: list[np.ndarray] | None) -> tuple[Tensor, dict[str, Tensor]]:
+    def _encode_pairs(self, x: Tensor, partners: Batch | None) -> tuple[Tensor, Tensor | None]:
         if partners is None:
-            return self.network.encode(x), {}
-        codes, mates = self.network.encode(torch.cat([x, self._tensor(partners)])).chunk(2)
-        return codes, {"contrast": objective.neighbour_contrast(codes, mates, self.settings.attraction)}
+            return self.network.encode(x), None
+        codes, mates = self.network.encode(torch.cat([x, self._tensor(partners.views)])).chunk(2)
+        return codes, mates
+
+    def _labels(self, rows: np.ndarray, distances: Tensor) -> Tensor:
+        """Return k(n): the start's cluster while it is held, the nearest centroid afterwards."""
+        if self._held is not None and self.settings.holds_start(self._epoch):
+            return self._held[rows].to(self.device, torch.long)
+        return distances.detach().argmin(1)
 
     def _reconstruction(self, x: Tensor, decoded: Tensor) -> Tensor:
         return objective.reconstruction(self.network.target(x), decoded, self.settings.reconstruction)
@@ -209,23 +237,19 @@ class PCXTask:
         return noise * (self.settings.code_noise * codes.detach().std(0, correction=0).mean())
 
     @torch.no_grad()
-    def _track(self, base: Tensor, clustering: Tensor, distances: Tensor) -> None:
-        """Follow the scales that relative weights refer to (spec 3.3)."""
-        now = torch.stack([base, clustering, distances.amin(1).mean()]).detach()
-        memory = _SCALE_MEMORY if self._scale[2] > 0 else 0.0
-        self._scale = memory * self._scale + (1 - memory) * now
+    def _track(self, clustering: Tensor, distances: Tensor) -> None:
+        """Follow the scales that relative weights and tau refer to (spec 3.3)."""
+        now = torch.stack([clustering, distances.amin(1).mean()]).detach()
+        self._scale = torch.where(self._scale > 0, _SCALE_MEMORY * self._scale + (1 - _SCALE_MEMORY) * now, now)
 
-    def _centroid_weight(self) -> float | Tensor:
+    def _tau(self) -> float | Tensor:
+        """Return the sharpness of Eq. 2: relative to the mean distance to the nearest centroid, or as given."""
         if not self.settings.relative_weights:
-            return self.settings.centroid_weight
-        return self.settings.centroid_weight * self._scale[0] / self._scale[1].clamp(min=1e-12)
+            return self.settings.tau
+        return self.settings.tau / self._scale[1].clamp(min=1e-12)
 
     def _entropy_is_on(self) -> bool:
         return self.settings.entropy_weight > 0 and self.settings.past_burn_in(self._epoch)
-
-    def _entropy_weight(self) -> float | Tensor:
-        relative = self._scale[0] if self.settings.relative_weights else 1.0
-        return self.settings.entropy_weight * relative
 
     def _size_weights(self) -> Tensor | None:
         if not (self.settings.imbalance and self.settings.past_burn_in(self._epoch)):

@@ -1,0 +1,122 @@
+"""The command line as a person uses it."""
+
+import csv
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from coterie.cli import run
+
+FAST = ["--set", "max_epochs=6", "--set", "hidden=[16]", "--set", "n_threads=1", "--set", "n_code=3", "--quiet"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A CSV, its truth, and a finished run."""
+    place = tmp_path_factory.mktemp("cli")
+    X, y = make_blobs(150, n_features=5, centers=3, random_state=0)
+    with (place / "rows.csv").open("w", newline="") as handle:
+        writer = csv.writer(handle)
+        writer.writerow([f"f{i}" for i in range(5)])
+        writer.writerows(X)
+    np.savetxt(place / "truth.txt", y, fmt="%d")
+    assert run(["fit", str(place / "rows.csv"), "--method", "pcx", "-k", "3", "--out", str(place / "run"), *FAST]) == 0
+    return place
+
+
+def last_error(capsys) -> str:
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+def test_fit_leaves_a_model_labels_and_a_note_and_no_checkpoint(folder):
+    names = sorted(path.name for path in (folder / "run").iterdir())
+    assert names == ["labels.csv", "model.coterie", "run.json"]
+    with (folder / "run" / "labels.csv").open() as handle:
+        rows = list(csv.DictReader(handle))
+    assert [int(row["row"]) for row in rows] == list(range(150))
+    assert {row["cluster"] for row in rows} == {"0", "1", "2"}
+    assert all(1 / 3 - 1e-6 <= float(row["confidence"]) <= 1 for row in rows)
+
+
+def test_predict_gives_the_labels_of_the_fit(folder, tmp_path, capsys):
+    assert run(["predict", str(folder / "run"), str(folder / "rows.csv"), "-o", str(tmp_path / "again.csv")]) == 0
+    assert "150 rows labelled" in capsys.readouterr().out
+    assert (tmp_path / "again.csv").read_text() == (folder / "run" / "labels.csv").read_text()
+
+
+def test_evaluate_prints_the_scores(folder, capsys):
+    assert run(["evaluate", str(folder / "run"), "--truth", str(folder / "truth.txt")]) == 0
+    lines = dict(line.split() for line in capsys.readouterr().out.splitlines())
+    assert float(lines["accuracy"]) > 0.9
+    assert {"nmi", "ari"} <= set(lines)
+
+
+def test_report_writes_one_page(folder):
+    assert run(["report", str(folder / "run"), "--truth", str(folder / "truth.txt"), "--quiet"]) == 0
+    page = (folder / "run" / "report.html").read_text()
+    assert page.startswith("<!")
+    assert "rows" in page
+
+
+def test_methods_and_version_are_listed(capsys):
+    assert run(["methods"]) == 0
+    assert "pcx" in capsys.readouterr().out
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("coterie 0.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["fit", "{place}/none.csv", "-k", "3", "--out", "{place}/x"], "none.csv"),
+        (["fit", "{place}/rows.csv", "-k", "3"], "Missing option '--out'"),
+        (["fit", "{place}/rows.csv", "-k", "0", "--out", "{place}/x"], "n_clusters=0"),
+        (["fit", "{place}/rows.csv", "-k", "151", "--out", "{place}/x"], "n_clusters=151"),
+        (["fit", "{place}/rows.csv", "-k", "3", "--method", "kmeens", "--out", "{place}/x"], "no method 'kmeens'"),
+        (["fit", "{place}/rows.csv", "-k", "3", "--out", "{place}/x", "--set", "lerning_rate=1"], "did you mean learning_rate?"),
+        (["fit", "{place}/rows.csv", "-k", "3", "--out", "{place}/x", "--set", "tau"], "--set tau is not NAME=VALUE"),
+        (["fit", "{place}/rows.csv", "-k", "3", "--out", "{place}/run"], "already holds a finished run"),
+        (["fit", "{place}/text.csv", "-k", "3", "--out", "{place}/x"], "text.csv"),
+        (["predict", "{place}", "{place}/rows.csv"], "holds no finished run"),
+        (["predict", "{place}/run", "{place}/truth.txt"], "X has 1 features"),
+        (["evaluate", "{place}/run", "--truth", "{place}/short.txt"], "150"),
+        (["report", "{place}/run", "--image-shape", "axb"], "--image-shape axb"),
+        (["report", "{place}/broken"], "model.coterie"),
+        (["fly"], "fly"),
+    ],
+)
+def test_a_mistake_is_one_sentence_on_stderr_and_exit_code_2(folder, capsys, arguments, words):
+    (folder / "text.csv").write_text("a,b\n1,2\n3,four\n")
+    (folder / "short.txt").write_text("1\n2\n")
+    (folder / "broken").mkdir(exist_ok=True)
+    (folder / "broken" / "model.coterie").write_bytes((folder / "run" / "model.coterie").read_bytes()[:500])
+    filled = [argument.format(place=folder) for argument in arguments]
+    assert run(filled + (FAST if arguments[0] == "fit" else [])) == 2
+    assert words in last_error(capsys)
+
+
+def test_data_of_other_columns_are_refused_by_predict(folder, tmp_path, capsys):
+    np.save(tmp_path / "wide.npy", np.zeros((4, 7)))
+    assert run(["predict", str(folder / "run"), str(tmp_path / "wide.npy"), "-o", str(tmp_path / "o.csv")]) == 2
+    assert "7" in last_error(capsys)
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_a_bug_is_told_apart_from_a_mistake(monkeypatch, capsys):
+    import coterie.methods.registry as registry
+
+    monkeypatch.setattr(registry, "METHODS", None)
+    assert run(["methods"]) == 1
+    assert "This is a bug in coterie" in last_error(capsys)
+
+
+def test_the_installed_command_answers(tmp_path):
+    done = subprocess.run([sys.executable, "-m", "coterie", "--help"], capture_output=True, text=True, check=True)
+    for command in ("fit", "predict", "evaluate", "report", "methods", "demo"):
+        assert command in done.stdout
