@@ -10,7 +10,17 @@ from sklearn.datasets import make_blobs
 
 from coterie.cli import run
 
-FAST = ["--set", "max_epochs=6", "--set", "hidden=[16]", "--set", "n_threads=1", "--set", "n_code=3", "--quiet"]
+FAST = [
+    "--set",
+    "max_epochs=6",
+    "--set",
+    "hidden=[16]",
+    "--set",
+    "n_threads=1",
+    "--set",
+    "n_code=3",
+    "--quiet",
+]
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +33,12 @@ def folder(tmp_path_factory):
         writer.writerow([f"f{i}" for i in range(5)])
         writer.writerows(X)
     np.savetxt(place / "truth.txt", y, fmt="%d")
-    assert run(["fit", str(place / "rows.csv"), "--method", "pcx", "-k", "3", "--out", str(place / "run"), *FAST]) == 0
+    assert (
+        run(
+            ["fit", str(place / "rows.csv"), "--method", "pcx", "-k", "3", "--out", str(place / "run"), *FAST]
+        )
+        == 0
+    )
     return place
 
 
@@ -45,7 +60,10 @@ def test_fit_leaves_a_model_labels_and_a_note_and_no_checkpoint(folder):
 
 
 def test_predict_gives_the_labels_of_the_fit(folder, tmp_path, capsys):
-    assert run(["predict", str(folder / "run"), str(folder / "rows.csv"), "-o", str(tmp_path / "again.csv")]) == 0
+    assert (
+        run(["predict", str(folder / "run"), str(folder / "rows.csv"), "-o", str(tmp_path / "again.csv")])
+        == 0
+    )
     assert "150 rows labelled" in capsys.readouterr().out
     assert (tmp_path / "again.csv").read_text() == (folder / "run" / "labels.csv").read_text()
 
@@ -78,9 +96,18 @@ def test_methods_and_version_are_listed(capsys):
         (["fit", "{place}/rows.csv", "-k", "3"], "Missing option '--out'"),
         (["fit", "{place}/rows.csv", "-k", "0", "--out", "{place}/x"], "n_clusters=0"),
         (["fit", "{place}/rows.csv", "-k", "151", "--out", "{place}/x"], "n_clusters=151"),
-        (["fit", "{place}/rows.csv", "-k", "3", "--method", "kmeens", "--out", "{place}/x"], "no method 'kmeens'"),
-        (["fit", "{place}/rows.csv", "-k", "3", "--out", "{place}/x", "--set", "lerning_rate=1"], "did you mean learning_rate?"),
-        (["fit", "{place}/rows.csv", "-k", "3", "--out", "{place}/x", "--set", "tau"], "--set tau is not NAME=VALUE"),
+        (
+            ["fit", "{place}/rows.csv", "-k", "3", "--method", "kmeens", "--out", "{place}/x"],
+            "no method 'kmeens'",
+        ),
+        (
+            ["fit", "{place}/rows.csv", "-k", "3", "--out", "{place}/x", "--set", "lerning_rate=1"],
+            "did you mean learning_rate?",
+        ),
+        (
+            ["fit", "{place}/rows.csv", "-k", "3", "--out", "{place}/x", "--set", "tau"],
+            "--set tau is not NAME=VALUE",
+        ),
         (["fit", "{place}/rows.csv", "-k", "3", "--out", "{place}/run"], "already holds a finished run"),
         (["fit", "{place}/text.csv", "-k", "3", "--out", "{place}/x"], "text.csv"),
         (["predict", "{place}", "{place}/rows.csv"], "holds no finished run"),
@@ -103,7 +130,9 @@ def test_a_mistake_is_one_sentence_on_stderr_and_exit_code_2(folder, capsys, arg
 
 def test_data_of_other_columns_are_refused_by_predict(folder, tmp_path, capsys):
     np.save(tmp_path / "wide.npy", np.zeros((4, 7)))
-    assert run(["predict", str(folder / "run"), str(tmp_path / "wide.npy"), "-o", str(tmp_path / "o.csv")]) == 2
+    assert (
+        run(["predict", str(folder / "run"), str(tmp_path / "wide.npy"), "-o", str(tmp_path / "o.csv")]) == 2
+    )
     assert "7" in last_error(capsys)
     assert not (tmp_path / "o.csv").exists()
 
@@ -117,6 +146,8 @@ def test_a_bug_is_told_apart_from_a_mistake(monkeypatch, capsys):
 
 
 def test_the_installed_command_answers(tmp_path):
-    done = subprocess.run([sys.executable, "-m", "coterie", "--help"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "coterie", "--help"], capture_output=True, text=True, check=True
+    )
     for command in ("fit", "predict", "evaluate", "report", "methods", "demo"):
         assert command in done.stdout

@@ -54,7 +54,8 @@ def test_every_room_has_its_floor():
 
 
 def test_the_command_line_starts_without_the_heavy_packages():
-    code = "import sys, coterie.cli; print([m for m in ('torch', 'sklearn', 'scipy', 'numpy', 'plotly') if m in sys.modules])"
+    heavy = ("torch", "sklearn", "scipy", "numpy", "plotly")
+    code = f"import sys, coterie.cli; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -28,7 +28,10 @@ app = typer.Typer(
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder that coterie fit wrote.")]
 DataPath = Annotated[
-    Path, typer.Argument(metavar="DATA", help=".npy, .npz, .mat, .csv, .parquet, .zarr, .h5mu or a folder of .npy.")
+    Path,
+    typer.Argument(
+        metavar="DATA", help=".npy, .npz, .mat, .csv, .parquet, .zarr, .h5mu or a folder of .npy."
+    ),
 ]
 
 
@@ -79,11 +82,16 @@ def methods() -> None:
 @app.command()
 def fit(
     data: DataPath,
-    clusters: Annotated[int, typer.Option("--clusters", "-k", metavar="K", help="How many clusters to find.")],
-    out: Annotated[Path, typer.Option("--out", metavar="RUN", help="Folder for the model, labels and report.")],
+    clusters: Annotated[
+        int, typer.Option("--clusters", "-k", metavar="K", help="How many clusters to find.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="RUN", help="Folder for the model, labels and report.")
+    ],
     method: Annotated[str, typer.Option(help="See coterie methods.")] = "pcx",
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; repeatable.")
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; repeatable."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Decides everything random.")] = 0,
     replace: Annotated[bool, typer.Option("--replace", help="Write over a finished run.")] = False,
@@ -127,7 +135,9 @@ def fit(
 def predict(
     run_folder: RunFolder,
     data: DataPath,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="CSV to write.")] = Path("labels.csv"),
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="CSV to write.")] = Path(
+        "labels.csv"
+    ),
     quiet: Quiet = False,
 ) -> None:
     """Label the rows of DATA with the model of RUN."""
@@ -143,7 +153,9 @@ def predict(
 @app.command()
 def evaluate(
     run_folder: RunFolder,
-    truth: Annotated[Path, typer.Option("--truth", metavar="FILE", help="Known classes, one per row of the data.")],
+    truth: Annotated[
+        Path, typer.Option("--truth", metavar="FILE", help="Known classes, one per row of the data.")
+    ],
 ) -> None:
     """Compare the clusters of RUN with known classes."""
     from coterie.data import read_labels
@@ -158,8 +170,12 @@ def evaluate(
 def report(
     run_folder: RunFolder,
     data: Annotated[Path | None, typer.Option(help="Where the data are now, if they were moved.")] = None,
-    truth: Annotated[Path | None, typer.Option(metavar="FILE", help="Known classes, to be shown beside.")] = None,
-    image_shape: Annotated[str | None, typer.Option(metavar="HxW", help="Rows are images, for instance 28x28.")] = None,
+    truth: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Known classes, to be shown beside.")
+    ] = None,
+    image_shape: Annotated[
+        str | None, typer.Option(metavar="HxW", help="Rows are images, for instance 28x28.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Write report.html of RUN, one file to look at in a browser."""
@@ -170,7 +186,9 @@ def report(
     facts = the_run.read_note()
     views = read_views(data if data is not None else Path(facts["data"]))
     if views.n_rows != facts["rows"]:
-        raise InputError(f"The data have {views.n_rows} rows, the run had {facts['rows']}; give --data the same rows.")
+        raise InputError(
+            f"The data have {views.n_rows} rows, the run had {facts['rows']}; give --data the same rows."
+        )
     shape = _image_shape(image_shape) if image_shape else getattr(model, "image_shape", None)
     known = read_labels(truth) if truth else None
     written = write_report(
@@ -182,7 +200,9 @@ def report(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the report goes.")] = Path("demo"),
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the report goes.")] = Path(
+        "demo"
+    ),
     seed: Annotated[int, typer.Option(help="Decides everything random.")] = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -222,9 +242,9 @@ def _labelled(model: Any, views: Any) -> tuple[np.ndarray, np.ndarray]:
     return model.predict(views), memberships.max(axis=1)
 
 
-def _settings(method: type, given: list[str]) -> dict[str, Any]:
+def _settings(method: Any, given: list[str]) -> dict[str, Any]:
     """Return NAME=VALUE pairs as parameters; values are read as JSON where they are JSON."""
-    known = method().get_params()  # type: ignore[attr-defined]
+    known = method().get_params()
     chosen = {}
     for item in given:
         name, equals, text = item.partition("=")
@@ -250,4 +270,6 @@ def _image_shape(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(size) for size in text.lower().split("x"))
     except ValueError:
-        raise InputError(f"--image-shape {text} is not sizes with x between them, such as 28x28 or 3x32x32.") from None
+        raise InputError(
+            f"--image-shape {text} is not sizes with x between them, such as 28x28 or 3x32x32."
+        ) from None

@@ -47,7 +47,10 @@ def run_demo(folder: Path, *, seed: int = 0, verbose: bool = True) -> Path:
         table = Table(title=f"{len(rows)} rows, {n_clusters} clusters")
         for column in ("method", "ACC", "NMI", "ARI", "seconds"):
             table.add_column(column, justify="left" if column == "method" else "right")
-        for name, labels, seconds in (("k-means", by_kmeans, kmeans_seconds), ("PCX", model.labels_, pcx_seconds)):
+        for name, labels, seconds in (
+            ("k-means", by_kmeans, kmeans_seconds),
+            ("PCX", model.labels_, pcx_seconds),
+        ):
             scores = (score(digits.target, labels) for score in (accuracy, nmi, ari))
             table.add_row(name, *(f"{value:.3f}" for value in scores), f"{seconds:.1f}")
         console = Console()

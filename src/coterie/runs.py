@@ -67,7 +67,9 @@ class Run:
     def check(self) -> None:
         """Raise one sentence when there is no finished run."""
         if not self.model.is_file():
-            raise InputError(f"{self.folder} holds no finished run (no {self.model.name}); make one with coterie fit.")
+            raise InputError(
+                f"{self.folder} holds no finished run (no {self.model.name}); make one with coterie fit."
+            )
 
     def write_note(self, facts: dict[str, Any]) -> None:
         """Write the facts of the run."""

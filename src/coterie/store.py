@@ -61,7 +61,9 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(path)
     if not target.parent.is_dir():
-        raise InputError(f"Cannot write {target}: the folder {target.parent} does not exist; create it first.")
+        raise InputError(
+            f"Cannot write {target}: the folder {target.parent} does not exist; create it first."
+        )
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     os.close(handle)
     draft = Path(name)

@@ -76,5 +76,7 @@ def test_modularity_equals_the_naive_sum_and_prefers_the_true_groups():
     split = np.where((truth == 0) & (np.arange(90) % 2 == 0), 3, truth)
     merged = np.where(truth == 2, 1, truth)
     for labels in (truth, split, merged, rng.integers(0, 3, 90)):
-        np.testing.assert_allclose(pairs.modularity(labels), naive_modularity(labels, table, shares), atol=1e-9)
+        np.testing.assert_allclose(
+            pairs.modularity(labels), naive_modularity(labels, table, shares), atol=1e-9
+        )
     assert pairs.modularity(truth) > max(pairs.modularity(split), pairs.modularity(merged))

@@ -1,3 +1,4 @@
+import itertools
 import threading
 import warnings
 
@@ -60,7 +61,9 @@ def test_squared_distances_equal_the_naive_ones_and_are_never_negative():
     found = squared_distances(rows, rows)
     assert (found >= 0).all()
     torch.testing.assert_close(found, naive.float(), atol=1.0, rtol=1e-3)
-    torch.testing.assert_close(squared_distances(rows - 1000, rows - 1000), naive.float(), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(
+        squared_distances(rows - 1000, rows - 1000), naive.float(), atol=1e-4, rtol=1e-4
+    )
 
 
 def test_nearest_in_chunks_equals_nearest_at_once():
@@ -104,9 +107,10 @@ def test_more_steps_never_raise_the_inertia(k, seed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         inertias = [
-            kmeans(rows, k, generator=seeded(seed), n_init=1, max_iter=steps, tol=0).inertia for steps in (1, 2, 4, 8)
+            kmeans(rows, k, generator=seeded(seed), n_init=1, max_iter=steps, tol=0).inertia
+            for steps in (1, 2, 4, 8)
         ]
-    assert all(after <= before * (1 + 1e-6) for before, after in zip(inertias, inertias[1:], strict=False))
+    assert all(after <= before * (1 + 1e-6) for before, after in itertools.pairwise(inertias))
 
 
 def test_rows_out_of_core_give_the_centers_of_rows_in_memory():

@@ -7,45 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
+from coterie.collectives import ALONE, Collectives
 from coterie.data.views import Views
 from coterie.errors import InputError
 
 MODES = ("feature", "minmax", "sample", "none")
 
 Mode = str | Sequence[str] | Mapping[str, str]
-
-
-class Collectives(Protocol):
-    """Reductions of an array over all processes; each process receives the result."""
-
-    def sum(self, array: np.ndarray) -> np.ndarray:
-        """Add up."""
-
-    def min(self, array: np.ndarray) -> np.ndarray:
-        """Take the smallest."""
-
-    def max(self, array: np.ndarray) -> np.ndarray:
-        """Take the largest."""
-
-
-class OneProcess:
-    """The reductions when there is only one process: nothing to do."""
-
-    def sum(self, array: np.ndarray) -> np.ndarray:
-        """Add up."""
-        return array
-
-    def min(self, array: np.ndarray) -> np.ndarray:
-        """Take the smallest."""
-        return array
-
-    def max(self, array: np.ndarray) -> np.ndarray:
-        """Take the largest."""
-        return array
 
 
 @dataclass(frozen=True)
@@ -141,9 +112,7 @@ class Scaler:
     def __init__(self, mode: Mode = "feature") -> None:
         self.mode = mode
 
-    def fit(
-        self, views: Views, *, batch_rows: int | None = None, collectives: Collectives | None = None
-    ) -> Scaler:
+    def fit(self, views: Views, *, batch_rows: int | None = None, collectives: Collectives = ALONE) -> Scaler:
         """Learn the statistics in one pass over the rows; a missing view does not count.
 
         Parameters
@@ -159,7 +128,7 @@ class Scaler:
         moments = self._pass(views, batch_rows)
         self.shifts_, self.scales_ = [], []
         for mode, one in zip(self.modes_, moments, strict=True):
-            joined = one.reduce(collectives or OneProcess()) if mode in ("feature", "minmax") else one
+            joined = one.reduce(collectives) if mode in ("feature", "minmax") else one
             shift, scale = _shift_and_scale(mode, joined)
             self.shifts_.append(shift)
             self.scales_.append(scale)

@@ -90,7 +90,13 @@ class EarlyStopping(Callback):
         """Look back over the last epochs; the history alone decides, so a resumed run stops at the same place."""
         last = [past.get(self.monitor) for past in loop.history[-self.patience :]]
         if len(last) == self.patience and all(value is not None and value < self.below for value in last):
-            log.info("Stopped after epoch %d: %s < %g for %d epochs.", loop.epoch, self.monitor, self.below, self.patience)
+            log.info(
+                "Stopped after epoch %d: %s < %g for %d epochs.",
+                loop.epoch,
+                self.monitor,
+                self.below,
+                self.patience,
+            )
             loop.stop = True
 
 
@@ -118,5 +124,7 @@ class Checkpoint(Callback):
 
     def on_epoch_end(self, loop: Loop, record: Record) -> None:
         """Write the file when it is time."""
-        if loop.collectives.rank == 0 and (loop.epoch % self.every == 0 or loop.epoch == loop.max_epochs or loop.stop):
+        if loop.collectives.rank == 0 and (
+            loop.epoch % self.every == 0 or loop.epoch == loop.max_epochs or loop.stop
+        ):
             write_checkpoint(self.path, loop, self.identity)

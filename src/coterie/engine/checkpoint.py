@@ -58,7 +58,9 @@ def read_checkpoint(path: Path, loop: Loop, identity: Mapping[str, Any]) -> None
     loop.epoch, loop.history, loop.stop = manifest["epoch"], manifest["history"], manifest["stop"]
 
 
-def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], device: torch.device) -> None:
+def _load_optimizer(
+    optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], device: torch.device
+) -> None:
     whole = optimizer.state_dict()
     whole["state"] = {}
     for name, tensor in tensors.items():

@@ -26,8 +26,9 @@ def resolve_device(device: str | torch.device) -> torch.device:
         chosen = torch.device(device)
         torch.empty(0, device=chosen)
     except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
         raise InputError(
-            f"device={str(device)!r} cannot be used on this machine; use 'auto' or 'cpu' ({str(error).splitlines()[0]})."
+            f"device={str(device)!r} cannot be used on this machine; use 'auto' or 'cpu' ({reason})."
         ) from error
     return chosen
 

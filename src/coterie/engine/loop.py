@@ -18,15 +18,12 @@ Record = dict[str, Any]
 
 
 class Task(Protocol):
-    """What a method brings to the loop: its parameters, its losses and its own steps.
+    """What a method brings to the loop: its parameters, its losses and its own steps."""
 
-    Attributes
-    ----------
-    optimizer : torch.optim.Optimizer
-        Over the parameters to be trained.
-    """
-
-    optimizer: torch.optim.Optimizer
+    @property
+    def optimizer(self) -> torch.optim.Optimizer:
+        """The optimizer of the parameters to be trained."""
+        ...
 
     def begin_epoch(self, epoch: int) -> None:
         """Prepare an epoch; all randomness inside it must follow from the seed and this number."""
@@ -60,16 +57,16 @@ class Callback:
     """Listens to a loop. Override what you need; `loop.stop = True` ends training after the epoch."""
 
     def on_begin(self, loop: Loop) -> None:
-        """Training is about to begin, or to go on after a resume."""
+        """Hear that training is about to begin, or to go on after a resume."""
 
     def on_batch_end(self, loop: Loop) -> None:
-        """A batch was done."""
+        """Hear that a batch was done."""
 
     def on_epoch_end(self, loop: Loop, record: Record) -> None:
-        """An epoch was done and recorded."""
+        """Hear that an epoch was done and recorded."""
 
     def on_end(self, loop: Loop) -> None:
-        """Training is over, by its end, by a stop or by an interrupt."""
+        """Hear that training is over, by its end, by a stop or by an interrupt."""
 
 
 class Loop:

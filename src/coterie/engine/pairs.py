@@ -31,7 +31,11 @@ class NeighbourPairs:
     """
 
     def __init__(
-        self, batches: Batches, embed: Callable[[Tensor], Tensor], n_neighbors: int, generator: torch.Generator
+        self,
+        batches: Batches,
+        embed: Callable[[Tensor], Tensor],
+        n_neighbors: int,
+        generator: torch.Generator,
     ) -> None:
         self._numbers = batches.chambers
         self._tables: list[np.ndarray] = []
@@ -49,7 +53,6 @@ class NeighbourPairs:
         heights = self._heights[chamber][rows]
         points = rng.random((len(rows), 1)) * heights[:, -1:]
         return self._tables[chamber][rows, (heights <= points).sum(1)]
-
 
     def modularity(self, labels: np.ndarray) -> float:
         r"""Return how much more weight a partition keeps within its clusters than chance would.

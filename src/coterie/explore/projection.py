@@ -84,7 +84,7 @@ def _tsne(points: NDArray[np.float64], random_state: int) -> NDArray[np.float64]
     if points.shape[1] > _MOST_INPUTS_FOR_TSNE:
         points = _pca(points, _MOST_INPUTS_FOR_TSNE)
     # One thread and exact neighbours give the same map every time. Fewer and coarser steps than openTSNE's
-    # defaults halve the time, to about 10 s for 5,000 rows, and the groups look the same.
+    # defaults halve the time (digits: 3.5 s of CPU, not 7.5, trustworthiness 0.99 both; 5,000 rows: 13 s).
     layout = TSNE(
         perplexity=min(30.0, (len(points) - 1) / 3),
         neighbors="exact",

@@ -17,7 +17,6 @@ from coterie.methods.params import Rule, check_params
 from coterie.methods.registry import METHODS, find_method
 from coterie.store import read_archive, write_archive
 
-
 _READS_CLASSES = (
     "The check asks predict_proba of any estimator that takes sparse data for one column per class of y; "
     "a clusterer's columns are its clusters."
@@ -103,7 +102,13 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             "view_dims_in_": list(self.view_dims_in_),
             "feature_names_in_": [str(name) for name in getattr(self, "feature_names_in_", [])],
         }
-        manifest = {"kind": "model", "class": type(self).__name__, "params": params, "seen": seen, "fitted": values}
+        manifest = {
+            "kind": "model",
+            "class": type(self).__name__,
+            "params": params,
+            "seen": seen,
+            "fitted": values,
+        }
         write_archive(path, manifest, arrays)
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -200,7 +205,9 @@ def _from_json(name: str, value: Any) -> Any:
     if isinstance(value, dict) and _OPAQUE in value:
         if name == "random_state":
             return None
-        raise InputError(f"The model was saved with a custom {name}; load it with {name}= the same kind of object.")
+        raise InputError(
+            f"The model was saved with a custom {name}; load it with {name}= the same kind of object."
+        )
     if isinstance(value, dict):
         return {key: _from_json(name, item) for key, item in value.items()}
     return value

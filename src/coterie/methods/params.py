@@ -7,6 +7,8 @@ import numbers
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from coterie.errors import InputError
 
 Rule = tuple[Callable[[Any], bool], str]
@@ -41,7 +43,8 @@ def real(low: float, high: float = math.inf, *, above: bool = False) -> Rule:
     def accepts(value: Any) -> bool:
         if not isinstance(value, numbers.Real) or isinstance(value, bool) or not math.isfinite(value):
             return False
-        return (value > low if above else value >= low) and value <= high
+        number = float(value)
+        return (number > low if above else number >= low) and number <= high
 
     return accepts, words
 
@@ -56,12 +59,14 @@ def one_of(*options: Any) -> Rule:
     """
     words = [repr(option) for option in options]
     listed = " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-    return lambda v: any(v is option or (type(v) is type(option) and v == option) for option in options), listed
+    return lambda v: any(
+        v is option or (type(v) is type(option) and v == option) for option in options
+    ), listed
 
 
 def flag() -> Rule:
     """Accept True or False."""
-    return lambda v: isinstance(v, (bool,)) or type(v).__name__ == "bool", "True or False"
+    return lambda v: isinstance(v, (bool, np.bool_)), "True or False"
 
 
 def a_kind_of(kind: Any, words: str) -> Rule:

@@ -135,4 +135,6 @@ def check_code(encoder: nn.Module, n_features: int, n_code: int) -> None:
     finally:
         encoder.train(was_training)
     if tuple(code.shape) != (2, n_code):
-        raise InputError(f"encoder gives codes of shape {tuple(code.shape)} for 2 rows; it must give (2, {n_code}).")
+        raise InputError(
+            f"encoder gives codes of shape {tuple(code.shape)} for 2 rows; it must give (2, {n_code})."
+        )

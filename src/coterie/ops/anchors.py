@@ -102,9 +102,10 @@ def anchor_partition(
     (1, 1, 2)
     """
     n_anchors = anchor_count(len(rows), n_clusters)
-    anchors = kmeans(rows, n_anchors, generator=generator, n_init=1, max_iter=50, tol=1e-3, quiet=True).centers
+    anchors = kmeans(
+        rows, n_anchors, generator=generator, n_init=1, max_iter=50, tol=1e-3, quiet=True
+    ).centers
     graph = anchor_weights(rows, anchors, n_nearest)
     embedding = torch.as_tensor(spectral_embedding(graph, n_clusters), dtype=rows.dtype)
     centers = kmeans(embedding, n_clusters, generator=generator, n_init=n_init, quiet=True).centers
     return nearest(embedding, centers)[0].to(rows.device)
-

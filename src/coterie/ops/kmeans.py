@@ -20,15 +20,12 @@ from coterie.ops.distances import nearest, squared_distances
 
 
 class RowSource(Protocol):
-    """What k-means needs to know of its data, wherever they live.
+    """What k-means needs to know of its data, wherever they live."""
 
-    Attributes
-    ----------
-    n_rows : int
-        Rows over all processes.
-    """
-
-    n_rows: int
+    @property
+    def n_rows(self) -> int:
+        """Rows over all processes."""
+        ...
 
     def chunks(self) -> Iterator[Tensor]:
         """Yield this process's rows in pieces, the same pieces in every pass."""
@@ -143,12 +140,16 @@ def kmeans(
     """
     source: RowSource = TensorRows.of(data) if isinstance(data, Tensor) else data
     if source.n_rows < n_clusters:
-        raise InputError(f"n_clusters={n_clusters} is more than the {source.n_rows} rows; ask for fewer clusters.")
+        raise InputError(
+            f"n_clusters={n_clusters} is more than the {source.n_rows} rows; ask for fewer clusters."
+        )
     sample = _sample(source, max(seed_rows, n_clusters), generator, collectives)
     threshold = tol * float(sample.double().var(0, correction=0).mean())
     best: KMeansResult | None = None
     for _ in range(n_init):
-        found = _lloyd(source, kmeans_plus_plus(sample, n_clusters, generator), max_iter, threshold, collectives)
+        found = _lloyd(
+            source, kmeans_plus_plus(sample, n_clusters, generator), max_iter, threshold, collectives
+        )
         # A hair lower is the same optimum after other rounding; the first to reach it wins everywhere.
         if best is None or found.inertia < best.inertia * (1 - 1e-6):
             best = found

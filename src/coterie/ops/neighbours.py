@@ -19,7 +19,12 @@ _BLOCK = 128
 
 
 def neighbour_table(
-    rows: Tensor, n_neighbors: int, *, generator: torch.Generator, exact_rows: int = EXACT_ROWS, probes: int = 8
+    rows: Tensor,
+    n_neighbors: int,
+    *,
+    generator: torch.Generator,
+    exact_rows: int = EXACT_ROWS,
+    probes: int = 8,
 ) -> Tensor:
     """Return the (n, k) numbers of each row's nearest other rows, nearest first, in Euclidean distance.
 
@@ -36,7 +41,9 @@ def neighbour_table(
     """
     n_rows = len(rows)
     if n_neighbors >= n_rows:
-        raise InputError(f"n_neighbors={n_neighbors} needs more than the {n_rows} rows there are; ask for fewer.")
+        raise InputError(
+            f"n_neighbors={n_neighbors} needs more than the {n_rows} rows there are; ask for fewer."
+        )
     if n_rows <= exact_rows:
         everyone = torch.arange(n_rows, device=rows.device)
         return _Pool(rows, everyone).search(everyone, n_neighbors)
@@ -58,7 +65,8 @@ def shared_neighbours(table: Tensor) -> Tensor:
     """
     k = table.shape[1]
     shares = [
-        (table[part][:, :, :, None] == part[:, None, None, :]).sum((2, 3)) / k for part in table.split(_QUERIES)
+        (table[part][:, :, :, None] == part[:, None, None, :]).sum((2, 3)) / k
+        for part in table.split(_QUERIES)
     ]
     return torch.cat(shares)
 
@@ -117,9 +125,7 @@ def _search_cells(rows: Tensor, k: int, probes: int, generator: torch.Generator)
     return table
 
 
-def _nearest_cells(
-    centers: Tensor, members: tuple[Tensor, ...], probes: int, least: int
-) -> list[list[int]]:
+def _nearest_cells(centers: Tensor, members: tuple[Tensor, ...], probes: int, least: int) -> list[list[int]]:
     """Return for each cell the `probes` nearest cells, more where those hold fewer than `least` rows."""
     sizes = [len(own) for own in members]
     order = torch.cat([nearest_first(part, centers) for part in centers.split(_QUERIES)]).tolist()

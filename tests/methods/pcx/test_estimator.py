@@ -94,12 +94,12 @@ def test_exemplars_lie_near_the_rows_of_their_cluster_and_indices_name_the_neare
 
 def test_the_same_seed_gives_the_same_labels_and_no_global_seed_is_touched(blobs):
     X, _ = blobs
-    torch_state, numpy_state = torch.get_rng_state(), np.random.get_state()[1].copy()
+    torch_state, numpy_state = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
     first, second = (PCX(3, max_epochs=6, **SMALL).fit(X) for _ in range(2))
     np.testing.assert_array_equal(first.labels_, second.labels_)
     np.testing.assert_array_equal(first.transform(X), second.transform(X))
     assert torch.equal(torch.get_rng_state(), torch_state)
-    np.testing.assert_array_equal(np.random.get_state()[1], numpy_state)
+    np.testing.assert_array_equal(np.random.get_state()[1], numpy_state)  # noqa: NPY002
     other = PCX(3, max_epochs=6, **{**SMALL, "random_state": 1}).fit(X)
     assert not np.array_equal(other.transform(X), first.transform(X))
 
@@ -301,7 +301,7 @@ def test_a_custom_network_is_copied_and_comes_back_when_it_is_given_again(blobs,
     assert ari(y, model.labels_) > 0.9
     assert torch.equal(encoder[0].weight, weights)
     model.save(tmp_path / "m")
-    with pytest.raises(InputError, match="saved with a custom (en|de)coder; load it with (en|de)coder="):
+    with pytest.raises(InputError, match=r"saved with a custom (en|de)coder; load it with (en|de)coder="):
         coterie.load(tmp_path / "m")
     loaded = coterie.load(tmp_path / "m", encoder=encoder, decoder=decoder)
     np.testing.assert_array_equal(loaded.predict(X), model.labels_)
@@ -310,7 +310,9 @@ def test_a_custom_network_is_copied_and_comes_back_when_it_is_given_again(blobs,
 def test_convolutional_networks_cluster_images():
     digits = load_digits()
     X = digits.views.read(slice(0, 300))[0]
-    model = PCX(10, encoder="conv", image_shape=(8, 8), max_epochs=4, batch_size=64, random_state=0, n_threads=1).fit(X)
+    model = PCX(
+        10, encoder="conv", image_shape=(8, 8), max_epochs=4, batch_size=64, random_state=0, n_threads=1
+    ).fit(X)
     assert model.exemplars_.shape == (10, 64)
     assert accuracy(digits.target[:300], model.labels_) > 0.5
     np.testing.assert_array_equal(model.predict(X), model.labels_)

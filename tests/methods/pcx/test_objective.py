@@ -21,7 +21,10 @@ def codes_and_centroids(seed: int, b: int = 12, d: int = 3, k: int = 4) -> tuple
 
 def naive_distances(z: Tensor, mu: Tensor) -> Tensor:
     return torch.tensor(
-        [[sum((float(a) - float(c)) ** 2 for a, c in zip(row, center, strict=True)) for center in mu] for row in z],
+        [
+            [sum((float(a) - float(c)) ** 2 for a, c in zip(row, center, strict=True)) for center in mu]
+            for row in z
+        ],
         dtype=torch.float64,
     )
 
@@ -82,7 +85,9 @@ def test_memberships_are_a_softmax_whose_argmax_does_not_depend_on_tau(seed, tau
 
 @given(seeds, st.floats(0.01, 10))
 def test_entropy_lies_between_zero_and_log_k(seed, tau):
-    value = float(objective.entropy(objective.log_memberships(naive_distances(*codes_and_centroids(seed)), tau)))
+    value = float(
+        objective.entropy(objective.log_memberships(naive_distances(*codes_and_centroids(seed)), tau))
+    )
     assert -1e-6 <= value <= math.log(4) + 1e-6
 
 
@@ -137,7 +142,10 @@ def test_rho_gives_an_average_cluster_the_stated_memory():
     shares = torch.tensor([0.003, 0.05, 0.1, 0.2, 0.4], dtype=torch.float64)
     kappa = objective.centroid_memory(shares, 1.0, rho=rho, weight=0.7)
     torch.testing.assert_close(
-        kappa, torch.tensor([0.99985, 0.99749, 0.995, 0.99005, 0.9803], dtype=torch.float64), atol=1e-5, rtol=0
+        kappa,
+        torch.tensor([0.99985, 0.99749, 0.995, 0.99005, 0.9803], dtype=torch.float64),
+        atol=1e-5,
+        rtol=0,
     )
 
 
@@ -176,7 +184,10 @@ def test_the_order_of_rows_and_of_clusters_only_permutes_the_centroid_step(seed)
     torch.testing.assert_close(renamed, moved[ids])
 
 
-@given(st.lists(st.floats(0, 1000), min_size=2, max_size=8).filter(lambda sizes: sum(sizes) > 1), st.floats(1e-5, 10))
+@given(
+    st.lists(st.floats(0, 1000), min_size=2, max_size=8).filter(lambda sizes: sum(sizes) > 1),
+    st.floats(1e-5, 10),
+)
 def test_smoothing_keeps_the_sum_and_the_order_of_sizes(sizes, epsilon):
     sizes = torch.tensor(sizes, dtype=torch.float64)
     smooth = objective.smooth_sizes(sizes, epsilon)

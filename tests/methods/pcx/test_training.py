@@ -65,7 +65,12 @@ def test_the_warm_up_trains_the_whole_auto_encoder_and_no_clustering_term():
 
 
 def test_the_loss_is_the_weighted_sum_of_its_terms():
-    weights = {"centroid_weight": 0.3, "entropy_weight": 0.2, "neighbor_weight": 0.7, "consistency_weight": 0.4}
+    weights = {
+        "centroid_weight": 0.3,
+        "entropy_weight": 0.2,
+        "neighbor_weight": 0.7,
+        "consistency_weight": 0.4,
+    }
     task = in_cluster_phase(relative_weights=False, **weights)
     losses, _ = task.losses(a_batch())
     total = losses["reconstruction"] + 0.7 * losses["contrast"] + 0.3 * losses["clustering"]
@@ -83,7 +88,9 @@ def test_entropy_and_size_weights_wait_for_the_end_of_the_burn_in():
         assert ("entropy" in losses) is on
         distances = task.network.distances(carried.codes)
         weights = objective.size_weights(task.network.sizes, 5.0) if on else None
-        torch.testing.assert_close(losses["clustering"].detach(), objective.clustering(distances, carried.labels, weights))
+        torch.testing.assert_close(
+            losses["clustering"].detach(), objective.clustering(distances, carried.labels, weights)
+        )
 
 
 def test_relative_weights_do_not_see_the_scale_of_the_code():
@@ -144,7 +151,9 @@ def test_without_the_unit_the_output_does_not_depend_on_the_centroids():
     assert torch.equal(network.decode(codes, torch.zeros(5, 3)), network.decode(codes, torch.ones(5, 3)))
     with_unit = in_cluster_phase().network
     codes = with_unit.encode(torch.from_numpy(X[:5]))
-    assert not torch.equal(with_unit.decode(codes, torch.zeros(5, 3)), with_unit.decode(codes, torch.ones(5, 3)))
+    assert not torch.equal(
+        with_unit.decode(codes, torch.zeros(5, 3)), with_unit.decode(codes, torch.ones(5, 3))
+    )
 
 
 @pytest.mark.parametrize("params", [{"fixed_centroids": True}, {"memory": 1.0}])
@@ -165,7 +174,9 @@ def test_both_centroid_updates_are_the_functions_of_the_objective():
         counts, sums = objective.count_and_sum(carried.codes, carried.labels, 4)
         rho = objective.penalty_rho(0.4, 0.9, 4)
         memory = 0.9 if update == "fixed" else objective.centroid_memory(counts, 40, rho=rho, weight=0.4)
-        torch.testing.assert_close(task.network.centroids, objective.centroid_step(before, counts, sums, memory))
+        torch.testing.assert_close(
+            task.network.centroids, objective.centroid_step(before, counts, sums, memory)
+        )
 
 
 def test_noise_on_the_code_is_relative_seeded_and_off_outside_training():

@@ -91,15 +91,23 @@ def build_network(params: Mapping[str, Any], kind: str, n_features: int) -> PCXN
         )
 
 
-def prepare_network(network: PCXNetwork, sample: Tensor, params: Mapping[str, Any], generator: torch.Generator) -> None:
+def prepare_network(
+    network: PCXNetwork, sample: Tensor, params: Mapping[str, Any], generator: torch.Generator
+) -> None:
     """Fit the metric spaces on a sample and draw the weights; a user's own modules keep theirs."""
     network.space.fit(sample)
     if params["reconstruction"] == "bce":
         if sample.min() < 0 or sample.max() > 1:
-            raise InputError("reconstruction='bce' needs values from 0 to 1; use scale='minmax' or reconstruction='mse'.")
+            raise InputError(
+                "reconstruction='bce' needs values from 0 to 1; use scale='minmax' or reconstruction='mse'."
+            )
     else:
         network.target.fit(sample)
-    ours = [network.fuse] if isinstance(params["encoder"], nn.Module) else [network.encoder, network.decoder, network.fuse]
+    ours = (
+        [network.fuse]
+        if isinstance(params["encoder"], nn.Module)
+        else [network.encoder, network.decoder, network.fuse]
+    )
     for part in ours:
         initialise(part, generator)
 
@@ -119,7 +127,9 @@ def _autoencoder(params: Mapping[str, Any], n_features: int) -> tuple[nn.Module,
         raise InputError("encoder='conv' needs image_shape=(height, width) or (channels, height, width).")
     shape = as_image_shape(params["image_shape"])
     if math.prod(shape) != n_features:
-        raise InputError(f"image_shape={shape} has {math.prod(shape)} pixels, but rows have {n_features} features.")
+        raise InputError(
+            f"image_shape={shape} has {math.prod(shape)} pixels, but rows have {n_features} features."
+        )
     return conv_pair(shape, n_code)
 
 

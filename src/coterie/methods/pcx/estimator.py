@@ -42,13 +42,154 @@ class PCX(Clusterer):
     """Deep clustering with slow exemplars (PC-X).
 
     An auto-encoder learns a code in which a row is near its nearest neighbours; the code is cut into clusters;
-    then code and cluster centres are trained together: the decoder sees each code with its centre, codes are
+    then code and cluster centres are trained together: the decoder sees each code beside its centre, codes are
     drawn towards their centres, and the centres follow slowly as moving averages, so that each becomes an
     exemplar that can be decoded and looked at.
 
     Parameters
     ----------
     n_clusters : int, default=8
+        How many clusters to find.
+    preset : {"paper"}, optional
+        ``"paper"`` sets whatever was left at its default to what the paper prints. It is there for comparison:
+        those settings lose clusters on most data.
+    views : list or mapping, optional
+        Column groups, when one 2-D array holds several views. PCX puts views side by side.
+    scale : str, list or mapping, default="auto"
+        Scaling of each view, one of ``"feature"``, ``"minmax"``, ``"sample"``, ``"none"``. ``"auto"``
+        standardises columns of different units and leaves columns of one kind, such as pixels, as they are.
+    metric : {"auto", "euclidean", "correlation", "whitened"}, default="auto"
+        How rows are compared, by the encoder and in the search for neighbours. ``"auto"`` takes the one whose
+        neighbours agree most, without any label.
+    encoder : {"mlp", "conv"} or torch module, default="mlp"
+        ``"conv"`` needs `image_shape`. A module maps (b, D) rows to (b, n_code) codes and needs a `decoder`;
+        it is copied, and its weights are where training starts.
+    decoder : torch module, optional
+        Of a custom `encoder`.
+    hidden : sequence of int
+        Widths of the encoder's hidden layers; the decoder mirrors them.
+    n_code : int, default=10
+        Width of the code.
+    image_shape : (height, width) or (channels, height, width), optional
+        What the columns of a row are, for ``encoder="conv"`` and for reports.
+    latent_norm : bool, default=False
+        Whether a BatchNorm without scale and shift ends the encoder.
+    reconstruction : {"mse", "bce"}, default="mse"
+        The decoder's loss; ``"bce"`` for values from 0 to 1.
+    max_epochs : int or "auto", default="auto"
+        Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
+    warmup : float, default=0.8
+        Share of the epochs that train the code before there are clusters.
+    init : {"graph", "kmeans", "xavier"}, default="graph"
+        Where the clusters start after the warm-up: spectral clustering on an anchor graph of the codes, the
+        best of ten by the modularity of the neighbours; k-means on the codes; or the paper's random centroids.
+    batch_size : int, default=256
+    learning_rate : float, default=1e-3
+        Of Adam.
+    schedule : {"onecycle", "constant"}, default="onecycle"
+        Course of the learning rate.
+    clip_norm : float, optional
+        Largest norm of the gradient.
+    n_neighbors : int, default=10
+        Nearest neighbours that partners are drawn from; 0 turns everything that needs neighbours off.
+    neighbor_weight : float, default=1.0
+        Weight of the neighbour contrast on the code.
+    attraction : float, default=1.0
+        How much harder partners pull than strangers push.
+    centroid_weight : float, default=0.1
+        Weight eta1 of the clustering loss.
+    entropy_weight : float, default=0.1
+        Weight eta2 of the minimum-entropy term, on after the burn-in.
+    consistency_weight : float, default=0.3
+        Weight of the agreement between a row's memberships and its partner's cluster.
+    relative_weights : bool, default=True
+        Whether `centroid_weight` and `tau` refer to the present size of distances instead of to absolute ones.
+    tau : float, default=1.0
+        Sharpness of the memberships.
+    burn_in : float, default=0.25
+        Share of the epochs after the warm-up in which the entropy term and the size weights are off.
+    hold : float, default=0.5
+        Share of the epochs after the warm-up in which rows keep the cluster of the start.
+    memory : float, default=0.995
+        How much of a centroid stays in each step (kappa).
+    centroid_update : {"fixed", "eq6"}, default="fixed"
+        One memory for all centroids, or that of Eq. 6, which is longer for smaller clusters.
+    imbalance : bool, default=False
+        Whether the clustering loss weighs rows by the inverse size of their cluster (PC-X-IMBA).
+    smoothing : float, default=5.0
+        Laplace smoothing of those sizes, in rows of a batch.
+    code_noise : float, default=0.5
+        Noise on the decoder's input while training, in standard deviations of the code.
+    ci_unit : bool, default=True
+        Whether the decoder sees the centroid beside the code; False is the paper's ablation "no CI".
+    fixed_centroids : bool, default=False
+        Whether centroids stay where they started; True is the paper's ablation "Fix".
+    rescue : bool, default=True
+        Whether a centroid that had no rows for five epochs is moved into the widest cluster.
+    recluster_every : int, optional
+        Run k-means on all codes again every so many epochs; clusters keep their numbers.
+    early_stopping : bool, default=False
+        Whether to stop when fewer than 0.1 % of the probe rows changed their cluster in ten epochs.
+    checkpoint : path, optional
+        File to write the state to and to go on from when it is there.
+    checkpoint_every : int, default=10
+        Epochs between checkpoints.
+    device : str, default="auto"
+        A torch device; ``"auto"`` is a GPU where there is one.
+    n_threads : int, optional
+        Most threads that torch may use.
+    verbose : int, default=0
+        1 shows a progress bar on a terminal.
+    random_state : int, RandomState or None, default=None
+        Decides everything random.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,)
+        The cluster of each row.
+    exemplars_ : ndarray of shape (n_clusters, D), or a list of them, one per view
+        The centroids decoded in input space.
+    exemplar_indices_ : ndarray of shape (n_clusters,)
+        The rows whose codes are nearest to the centroids.
+    cluster_centers_ : ndarray of shape (n_clusters, n_code)
+        The centroids, in the space of the code.
+    cluster_sizes_ : ndarray of shape (n_clusters,)
+    inertia_ : float
+        Sum of the squared distances of the codes to their centroids.
+    history_ : list of dict
+        One record per epoch.
+    metric_ : MetricChoice
+        How rows are compared, and the agreement of what else was tried.
+    scaler_ : Scaler
+    network_ : PCXNetwork
+    tau_ : float
+        Sharpness of `predict_proba`, in absolute terms.
+    seed_ : int
+        The number that decided everything random in this fit.
+    n_iter_ : int
+        Epochs done.
+    n_features_in_ : int
+    view_names_in_ : ndarray of str
+    versions_ : dict
+        Of the packages that the result depends on.
+
+    Notes
+    -----
+    The method is that of "PC-X: Profound Clustering via Slow Exemplars"; the neighbour contrast, the choice of
+    the metric, the graph start and the consistency term are ours. The page on PCX in the documentation has the
+    equations, the corrections and the measurements behind the defaults.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie import PCX
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.repeat([[0.0] * 8, [5.0] * 8], 40, axis=0) + rng.normal(size=(80, 8))
+    >>> model = PCX(n_clusters=2, hidden=(32,), max_epochs=20, random_state=0).fit(X)
+    >>> sorted(model.cluster_sizes_.tolist())
+    [40, 40]
+    >>> model.predict(X[:1]) == model.labels_[:1]
+    array([ True])
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {
@@ -289,7 +430,10 @@ class PCX(Clusterer):
             collectives=task.collectives,
         )
         loop.run()
-        self.history_ = [*self.history_, *({**record, "epoch": len(self.history_)} for record in loop.history)]
+        self.history_ = [
+            *self.history_,
+            *({**record, "epoch": len(self.history_)} for record in loop.history),
+        ]
         self._finish(task)
 
     def _resolved(self) -> dict[str, Any]:
@@ -342,7 +486,9 @@ class PCX(Clusterer):
         return callbacks
 
     def _identity(self, data: Views, sample: Tensor) -> dict[str, Any]:
-        params = {name: as_json(name, value) for name, value in self._resolved().items() if name not in _BYSTANDERS}
+        params = {
+            name: as_json(name, value) for name, value in self._resolved().items() if name not in _BYSTANDERS
+        }
         fingerprint = [data.n_rows, list(data.dims), zlib.crc32(sample.numpy().tobytes())]
         return {"method": type(self).__name__, "parameters": params, "data": fingerprint, "seed": self.seed_}
 
@@ -450,7 +596,9 @@ class PCX(Clusterer):
             "agreement": [[*candidate, share] for candidate, share in self.metric_.agreement.items()],
             "scale": list(self.scaler_.modes_),
         }
-        arrays = {f"network.{name}": tensor.cpu().numpy() for name, tensor in self.network_.state_dict().items()}
+        arrays = {
+            f"network.{name}": tensor.cpu().numpy() for name, tensor in self.network_.state_dict().items()
+        }
         arrays |= {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
         arrays |= {"labels": self.labels_, "exemplar_indices": self.exemplar_indices_}
         return values, arrays
@@ -460,7 +608,8 @@ class PCX(Clusterer):
         self.history_ = values["history"]
         self.n_iter_ = len(self.history_)
         agreement = {(kind, n_axes): share for kind, n_axes, share in values["agreement"]}
-        self.metric_ = MetricChoice(*values["metric"], agreement)
+        kind, n_axes = values["metric"]
+        self.metric_ = MetricChoice(kind, n_axes, agreement)
         self.scaler_ = Scaler.from_state(values["scale"], _below("scaler.", arrays))
         self.network_ = build.build_network(self._resolved(), self.metric_.kind, self.n_features_in_)
         self.network_.load_state_dict(

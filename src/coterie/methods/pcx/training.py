@@ -127,7 +127,9 @@ class PCXTask:
         counts, sums = objective.count_and_sum(carried.codes, carried.labels, settings.n_clusters)
         counts, sums = self.collectives.sum(counts), self.collectives.sum(sums)
         if not settings.fixed_centroids:
-            network.centroids.copy_(objective.centroid_step(network.centroids, counts, sums, self._memory(counts)))
+            network.centroids.copy_(
+                objective.centroid_step(network.centroids, counts, sums, self._memory(counts))
+            )
         network.sizes.copy_(objective.size_step(network.sizes, counts, settings.memory))
         self._idle = torch.where(counts > 0, 0, self._idle + 1)
 
@@ -177,7 +179,9 @@ class PCXTask:
         generator = torch.Generator().manual_seed(_mixed(self.seed, -1))
         if settings.init == "xavier":
             bound = math.sqrt(6 / sum(network.centroids.shape))
-            network.centroids.copy_(torch.rand(network.centroids.shape, generator=generator) * 2 * bound - bound)
+            network.centroids.copy_(
+                torch.rand(network.centroids.shape, generator=generator) * 2 * bound - bound
+            )
             network.sizes.fill_(settings.batch_size / settings.n_clusters)
         else:
             codes = self.encode_all()
@@ -196,7 +200,9 @@ class PCXTask:
 
     def encode_all(self) -> Tensor:
         """Return the codes of all rows, (n, d), in evaluation mode."""
-        return torch.cat([assign_rows(self.network, self._tensor(views))[0] for views in self.batches.in_order()])
+        return torch.cat(
+            [assign_rows(self.network, self._tensor(views))[0] for views in self.batches.in_order()]
+        )
 
     # Terms and weights
 
@@ -240,7 +246,9 @@ class PCXTask:
     def _track(self, clustering: Tensor, distances: Tensor) -> None:
         """Follow the scales that relative weights and tau refer to (spec 3.3)."""
         now = torch.stack([clustering, distances.amin(1).mean()]).detach()
-        self._scale = torch.where(self._scale > 0, _SCALE_MEMORY * self._scale + (1 - _SCALE_MEMORY) * now, now)
+        self._scale = torch.where(
+            self._scale > 0, _SCALE_MEMORY * self._scale + (1 - _SCALE_MEMORY) * now, now
+        )
 
     def _tau(self) -> float | Tensor:
         """Return the sharpness of Eq. 2: relative to the mean distance to the nearest centroid, or as given."""
@@ -261,7 +269,9 @@ class PCXTask:
         if settings.centroid_update == "fixed":
             return settings.memory
         rho = objective.penalty_rho(settings.centroid_weight, settings.memory, settings.n_clusters)
-        return objective.centroid_memory(counts, float(counts.sum()), rho=rho, weight=settings.centroid_weight)
+        return objective.centroid_memory(
+            counts, float(counts.sum()), rho=rho, weight=settings.centroid_weight
+        )
 
     # Dead centroids
 
