@@ -21,7 +21,7 @@ def partition(
     *,
     generator: torch.Generator,
     score: Callable[[Tensor], float] | None = None,
-    n_restarts: int = 10,
+    n_restarts: int = 16,
 ) -> Tensor:
     """Return labels of the rows by k-means or by spectral clustering on an anchor graph.
 
@@ -40,7 +40,7 @@ def partition(
     Returns
     -------
     Tensor of shape (n,)
-        Clusters from 0; every cluster has a row where k-means' empty clusters can be filled.
+        Clusters from 0. A graph whose partitions all leave a cluster empty gives way to k-means.
 
     Examples
     --------
@@ -49,14 +49,12 @@ def partition(
     >>> labels[0] == labels[1], labels[0] == labels[2]
     (tensor(True), tensor(False))
     """
-    if how == "kmeans":
-        return nearest(rows, kmeans(rows, n_clusters, generator=generator, quiet=True).centers)[0]
-    best, highest = None, -torch.inf
-    for _ in range(1 if score is None else n_restarts):
-        labels = anchor_partition(rows, n_clusters, generator=generator)
-        in_use = len(labels.unique()) / n_clusters
-        value = in_use if score is None else in_use * score(labels)
-        if best is None or value > highest:
-            best, highest = labels, value
-    assert best is not None
-    return best
+    if how == "graph":
+        drawn = [
+            anchor_partition(rows, n_clusters, generator=generator)
+            for _ in range(1 if score is None else n_restarts)
+        ]
+        whole = [labels for labels in drawn if len(labels.unique()) == n_clusters]
+        if whole:
+            return whole[0] if score is None else max(whole, key=score)
+    return nearest(rows, kmeans(rows, n_clusters, generator=generator, quiet=True).centers)[0]

@@ -146,24 +146,26 @@ def resolve_settings(params: Mapping[str, Any], per_epoch: int, with_pairs: bool
     return Settings(**chosen)
 
 
-def learning_schedule(name: str) -> Callable[[float], float] | None:
+def learning_schedule(name: str, warmup: float) -> Callable[[float], float] | None:
     """Return the factor of the learning rate over the course of training; None when it is constant.
 
-    "onecycle" rises over the first tenth and falls as a cosine to a thousandth.
+    "onecycle" rises over the first tenth of the warm-up and falls as a cosine to nearly nothing at its end;
+    the cluster phase then starts at a half and falls likewise.
 
     Examples
     --------
-    >>> rate = learning_schedule("onecycle")
-    >>> round(rate(0.0), 3), rate(0.1), round(rate(1.0), 3)
-    (0.04, 1.0, 0.001)
+    >>> rate = learning_schedule("onecycle", warmup=0.5)
+    >>> [round(rate(done), 3) for done in (0.0, 0.05, 0.4999, 0.5, 1.0)]
+    [0.04, 1.0, 0.001, 0.5, 0.001]
     """
     if name == "constant":
         return None
 
     def onecycle(done: float) -> float:
-        if done < 0.1:
-            return _cosine(0.04, 1.0, done / 0.1)
-        return _cosine(1.0, 0.001, (done - 0.1) / 0.9)
+        if done >= warmup:
+            return _cosine(0.5, 0.001, (done - warmup) / max(1 - warmup, 1e-9))
+        done = done / warmup
+        return _cosine(0.04, 1.0, done / 0.1) if done < 0.1 else _cosine(1.0, 0.001, (done - 0.1) / 0.9)
 
     return onecycle
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import inspect
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -19,19 +18,17 @@ from coterie.data.batches import Batches
 from coterie.engine.callbacks import Checkpoint, EarlyStopping, Progress
 from coterie.engine.checkpoint import stored_identity
 from coterie.engine.device import resolve_device, thread_cap
-from coterie.engine.distributed import current_collectives
-from coterie.engine.loop import Callback, Loop
-from coterie.engine.pairs import NeighbourPairs
+from coterie.engine.loop import Callback
 from coterie.errors import InputError
 from coterie.methods.base import Clusterer, as_json
 from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, sizes, whole
-from coterie.methods.pcx import build
+from coterie.methods.pcx import build, fitting
+from coterie.methods.pcx.fitting import Parts
 from coterie.methods.pcx.objective import log_memberships
 from coterie.methods.pcx.presets import PRESETS
-from coterie.methods.pcx.training import PCXTask, assign_rows
+from coterie.methods.pcx.settings import Settings
 from coterie.nn.metric import KINDS, MetricChoice
 from coterie.ops.partition import PARTITIONS
-from coterie.ops.pca import principal_axes
 from coterie.store import versions
 
 # Parameters that say where and how a run is watched, not what it computes.
@@ -76,6 +73,8 @@ class PCX(Clusterer):
         Whether a BatchNorm without scale and shift ends the encoder.
     reconstruction : {"mse", "bce"}, default="mse"
         The decoder's loss; ``"bce"`` for values from 0 to 1.
+    reconstruction_weight : float, default=1.0
+        Weight of that loss, which is relative to the variance of the rows.
     max_epochs : int or "auto", default="auto"
         Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
     warmup : float, default=0.8
@@ -96,11 +95,11 @@ class PCX(Clusterer):
         Weight of the neighbour contrast on the code.
     attraction : float, default=1.0
         How much harder partners pull than strangers push.
-    centroid_weight : float, default=0.1
+    centroid_weight : float, default=1.0
         Weight eta1 of the clustering loss.
     entropy_weight : float, default=0.1
         Weight eta2 of the minimum-entropy term, on after the burn-in.
-    consistency_weight : float, default=0.3
+    consistency_weight : float, default=1.0
         Weight of the agreement between a row's memberships and its partner's cluster.
     relative_weights : bool, default=True
         Whether `centroid_weight` and `tau` refer to the present size of distances instead of to absolute ones.
@@ -204,6 +203,7 @@ class PCX(Clusterer):
         "image_shape": either(one_of(None), sizes("two or three positive whole numbers")),
         "latent_norm": flag(),
         "reconstruction": one_of("mse", "bce"),
+        "reconstruction_weight": real(0),
         "max_epochs": either(one_of("auto"), whole(0)),
         "warmup": real(0, 1),
         "init": one_of("xavier", *PARTITIONS),
@@ -251,6 +251,7 @@ class PCX(Clusterer):
         image_shape: Sequence[int] | None = None,
         latent_norm: bool = False,
         reconstruction: str = "mse",
+        reconstruction_weight: float = 1.0,
         max_epochs: int | str = "auto",
         warmup: float = 0.8,
         init: str = "graph",
@@ -261,9 +262,9 @@ class PCX(Clusterer):
         n_neighbors: int = 10,
         neighbor_weight: float = 1.0,
         attraction: float = 1.0,
-        centroid_weight: float = 0.1,
+        centroid_weight: float = 1.0,
         entropy_weight: float = 0.1,
-        consistency_weight: float = 0.3,
+        consistency_weight: float = 1.0,
         relative_weights: bool = True,
         tau: float = 1.0,
         burn_in: float = 0.25,
@@ -297,6 +298,7 @@ class PCX(Clusterer):
         self.image_shape = image_shape
         self.latent_norm = latent_norm
         self.reconstruction = reconstruction
+        self.reconstruction_weight = reconstruction_weight
         self.max_epochs = max_epochs
         self.warmup = warmup
         self.init = init
@@ -377,64 +379,34 @@ class PCX(Clusterer):
         return self
 
     def _fit(self, data: Views) -> None:
-        params = self._resolved()
-        device = resolve_device(self.device)
         self.seed_ = self._run_seed()
-        generator = torch.Generator().manual_seed(self.seed_)
-        self.scaler_ = build.fit_scaler(data, params["scale"])
-        batches = Batches(data, self.scaler_, batch_size=params["batch_size"], seed=self.seed_)
-        sample = build.draw_sample(batches, self.seed_)
-        self.metric_ = build.fit_metric(sample, params["metric"], params["n_neighbors"], generator)
-        self.network_ = build.build_network(params, self.metric_.kind, self.n_features_in_)
-        build.prepare_network(self.network_, sample, params, generator)
-        pairs = self._pairs(batches, sample, params, generator)
-        self.network_.to(device)
-        settings = build.resolve_settings(params, batches.per_epoch, pairs is not None)
-        task = PCXTask(
-            self.network_, settings, batches, pairs=pairs, seed=self.seed_, collectives=current_collectives()
-        )
-        loop = Loop(
-            task,
-            lambda epoch: batches.epoch(epoch, pairs),
-            per_epoch=batches.per_epoch,
-            max_epochs=settings.max_epochs,
-            schedule=build.learning_schedule(settings.schedule),
-            clip_norm=self.clip_norm,
-            callbacks=self._callbacks(data, sample),
-            collectives=task.collectives,
-        )
+        params = self._resolved()
+        parts = fitting.prepare(params, data, self.seed_, resolve_device(self.device))
+        task, loop = fitting.make_loop(params, parts, self._callbacks(parts))
         loop.run()
         if not task.started:
             task.start()
+        self.scaler_, self.metric_, self.network_ = parts.scaler, parts.metric, parts.network
         self.history_ = loop.history
-        self._finish(task)
+        self._finish(parts, task.settings)
 
     def _continue(self, data: Views) -> None:
-        params = self._resolved() | {"max_epochs": 1, "warmup": 0.0, "burn_in": 0.0, "rescue": False}
-        params["learning_rate"] *= build.STREAM_RATE
-        seed = self.seed_ + len(self.history_)
-        batches = Batches(data, self.scaler_, batch_size=params["batch_size"], seed=seed)
-        pairs = None
-        if data.n_rows > 2:
-            sample = build.draw_sample(batches, seed)
-            pairs = self._pairs(batches, sample, params, torch.Generator().manual_seed(seed))
-        settings = build.resolve_settings(params, batches.per_epoch, pairs is not None)
-        task = PCXTask(self.network_, settings, batches, seed=seed, collectives=current_collectives())
+        params = self._resolved() | {
+            "max_epochs": 1,
+            "warmup": 0.0,
+            "burn_in": 0.0,
+            "hold": 0.0,
+            "rescue": False,
+        }
+        params |= {"learning_rate": self.learning_rate * build.STREAM_RATE, "schedule": "constant"}
+        before = self.network_, self.scaler_, self.metric_
+        parts = fitting.prepare_more(params, data, *before, seed=self.seed_ + len(self.history_))
+        task, loop = fitting.make_loop(params, parts)
         task.started = True
-        loop = Loop(
-            task,
-            lambda epoch: batches.epoch(epoch, pairs),
-            per_epoch=batches.per_epoch,
-            max_epochs=1,
-            clip_norm=self.clip_norm,
-            collectives=task.collectives,
-        )
         loop.run()
-        self.history_ = [
-            *self.history_,
-            *({**record, "epoch": len(self.history_)} for record in loop.history),
-        ]
-        self._finish(task)
+        done = len(self.history_)
+        self.history_ = [*self.history_, *({**record, "epoch": done} for record in loop.history)]
+        self._finish(parts, task.settings)
 
     def _resolved(self) -> dict[str, Any]:
         """Return the parameters; a preset decides those that were left at their defaults."""
@@ -466,59 +438,37 @@ class PCX(Clusterer):
                 return int(stored["seed"])
         return self._draw_seed()
 
-    def _pairs(
-        self, batches: Batches, sample: Tensor, params: Mapping[str, Any], generator: torch.Generator
-    ) -> NeighbourPairs | None:
-        if params["n_neighbors"] == 0 or params["neighbor_weight"] == 0 or batches.views.n_rows < 3:
-            return None
-        space = self.network_.space
-        axes = principal_axes(space(sample), self.metric_.n_axes, generator=generator)
-        return NeighbourPairs(batches, lambda rows: space(rows) @ axes, params["n_neighbors"], generator)
-
-    def _callbacks(self, data: Views, sample: Tensor) -> list[Callback]:
+    def _callbacks(self, parts: Parts) -> list[Callback]:
         callbacks: list[Callback] = []
         if self.verbose:
             callbacks.append(Progress(type(self).__name__))
         if self.early_stopping:
             callbacks.append(EarlyStopping("changed", below=1e-3, patience=10))
         if self.checkpoint is not None:
-            callbacks.append(Checkpoint(self.checkpoint, self.checkpoint_every, self._identity(data, sample)))
+            params = {name: value for name, value in self._resolved().items() if name not in _BYSTANDERS}
+            identity = {
+                "method": type(self).__name__,
+                "parameters": {name: as_json(name, value) for name, value in params.items()},
+                "data": parts.fingerprint(),
+                "seed": parts.seed,
+            }
+            callbacks.append(Checkpoint(self.checkpoint, self.checkpoint_every, identity))
         return callbacks
 
-    def _identity(self, data: Views, sample: Tensor) -> dict[str, Any]:
-        params = {
-            name: as_json(name, value) for name, value in self._resolved().items() if name not in _BYSTANDERS
-        }
-        fingerprint = [data.n_rows, list(data.dims), zlib.crc32(sample.numpy().tobytes())]
-        return {"method": type(self).__name__, "parameters": params, "data": fingerprint, "seed": self.seed_}
-
-    def _finish(self, task: PCXTask) -> None:
-        """Label every row, find the rows nearest to the centroids, decode the exemplars."""
-        labels, own = [], []
-        best = np.full(self.n_clusters, np.inf)
-        self.exemplar_indices_ = np.zeros(self.n_clusters, dtype=np.int64)
-        start = 0
-        for _, distances in self._assigned(task.batches):
-            nearest = distances.min(1)
-            labels.append(nearest.indices.cpu().numpy())
-            own.append(float(nearest.values.double().sum()))
-            closest = distances.min(0)
-            nearer = closest.values.cpu().numpy() < best
-            best[nearer] = closest.values.cpu().numpy()[nearer]
-            self.exemplar_indices_[nearer] = start + closest.indices.cpu().numpy()[nearer]
-            start += len(distances)
-        self.labels_ = np.concatenate(labels)
-        self.inertia_ = sum(own)
-        self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters)
-        mean_distance = self.inertia_ / len(self.labels_)
-        relative = task.settings.relative_weights and mean_distance > 0
-        self.tau_ = task.settings.tau / mean_distance if relative else task.settings.tau
-        self.n_iter_ = len(self.history_)
+    def _finish(self, parts: Parts, settings: Settings) -> None:
+        """Label every row and set what follows from that."""
+        found = fitting.label_all(self.network_, parts.batches)
+        self.labels_, self.inertia_, self.exemplar_indices_ = found.labels, found.inertia, found.exemplars
+        mean_distance = found.inertia / len(found.labels)
+        relative = settings.relative_weights and mean_distance > 0
+        self.tau_ = settings.tau / mean_distance if relative else settings.tau
         self.versions_ = versions()
         self._describe()
 
     def _describe(self) -> None:
-        """Set the attributes that follow from the network."""
+        """Set the attributes that follow from others."""
+        self.n_iter_ = len(self.history_)
+        self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters)
         self.network_.eval()
         self._n_features_out = self.network_.centroids.shape[1]
         with torch.no_grad():
@@ -576,13 +526,8 @@ class PCX(Clusterer):
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
         with thread_cap(self.n_threads):
-            yield from self._assigned(Batches(data, self.scaler_, batch_size=self.batch_size, seed=0))
-
-    def _assigned(self, batches: Batches) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield codes and distances of the rows in their order."""
-        device = self.network_.centroids.device
-        for views in batches.in_order():
-            yield assign_rows(self.network_, torch.from_numpy(np.hstack(views)).to(device))
+            batches = Batches(data, self.scaler_, batch_size=self.batch_size, seed=0)
+            yield from fitting.assigned(self.network_, batches)
 
     # Saving
 
@@ -606,7 +551,6 @@ class PCX(Clusterer):
     def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         self.seed_, self.tau_, self.inertia_ = values["seed"], values["tau"], values["inertia"]
         self.history_ = values["history"]
-        self.n_iter_ = len(self.history_)
         agreement = {(kind, n_axes): share for kind, n_axes, share in values["agreement"]}
         kind, n_axes = values["metric"]
         self.metric_ = MetricChoice(kind, n_axes, agreement)
@@ -617,7 +561,6 @@ class PCX(Clusterer):
         )
         self.network_.to(resolve_device(self.device))
         self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]
-        self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters)
         self._describe()
 
 

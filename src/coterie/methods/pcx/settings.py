@@ -36,6 +36,7 @@ class Settings:
     smoothing: float
     code_noise: float
     reconstruction: str
+    reconstruction_weight: float
     rescue: bool
     recluster_every: int | None
 

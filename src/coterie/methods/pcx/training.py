@@ -210,7 +210,7 @@ class PCXTask:
         """Return the weighted sum of the terms."""
         settings = self.settings
         weights: dict[str, float | Tensor] = {
-            "reconstruction": 1.0,
+            "reconstruction": settings.reconstruction_weight,
             "contrast": settings.neighbor_weight,
             "clustering": settings.centroid_weight,
             "entropy": settings.entropy_weight,

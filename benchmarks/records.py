@@ -1,0 +1,53 @@
+"""Results as JSON: one file a question, one record a run, written after every run so that work can go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from coterie.store import atomic_path, versions
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def read_records(name: str) -> list[dict[str, Any]]:
+    """Return the records of a file; none where there is no file yet."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text()) if path.is_file() else []
+
+
+def write_records(name: str, records: list[dict[str, Any]]) -> None:
+    """Write all the records of a file."""
+    RESULTS.mkdir(exist_ok=True)
+    with atomic_path(RESULTS / f"{name}.json") as draft:
+        draft.write_text(json.dumps(records, indent=1) + "\n")
+
+
+def machine() -> dict[str, Any]:
+    """Return what a figure depends on beside the code."""
+    return {
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "processor": platform.processor() or platform.machine(),
+        "versions": versions(),
+    }
+
+
+@contextmanager
+def measured() -> Iterator[dict[str, float]]:
+    """Fill a mapping with the seconds, the CPU seconds and the peak memory of the block."""
+    costs: dict[str, float] = {}
+    wall, cpu = time.perf_counter(), time.process_time()
+    yield costs
+    costs["seconds"] = round(time.perf_counter() - wall, 2)
+    costs["cpu_seconds"] = round(time.process_time() - cpu, 2)
+    costs["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)

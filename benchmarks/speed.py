@@ -1,0 +1,176 @@
+"""Speed of PCX as ratios within one run: against a bare torch loop, the machine's peak, memory and disk."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.records import machine, write_records
+from coterie import PCX
+from coterie.methods.pcx.network import CIUnit
+from coterie.nn.autoencoder import mlp_pair
+
+WIDTH = 784
+BATCH = 256
+HIDDEN = (500, 500, 2000)
+
+
+def matmul_peak(size: int = 2048, repeats: int = 8) -> float:
+    """Return the machine's float32 matrix-multiply rate in GFLOP/s, the best of some products."""
+    a = torch.randn(size, size)
+    best = min(_seconds(lambda: a @ a) for _ in range(repeats))
+    return 2 * size**3 / best / 1e9
+
+
+def bare_epoch(rows: torch.Tensor, partners: bool) -> Callable[[], None]:
+    """Return an epoch of forward, backward and step over PCX's layers, and nothing else.
+
+    With `partners` each batch of rows is encoded together with as many partners, as the neighbour contrast does.
+    """
+    encoder, decoder = mlp_pair(WIDTH, HIDDEN, 10)
+    unit = CIUnit(10)
+    modules = torch.nn.ModuleList([encoder, decoder, unit])
+    optimizer = torch.optim.Adam(modules.parameters(), lr=1e-3, fused=True)
+
+    def epoch() -> None:
+        for batch in rows.split(BATCH):
+            codes = encoder(torch.cat([batch, batch]) if partners else batch)[: len(batch)]
+            loss = torch.nn.functional.mse_loss(decoder(unit(codes, codes)), batch)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+
+    return epoch
+
+
+def epoch_flops(n_rows: int, partners: bool) -> float:
+    """Return the multiplications and additions of one epoch: three products per layer and row."""
+    widths = [WIDTH, *HIDDEN, 10]
+    one_way = sum(a * b for a, b in itertools.pairwise(widths))
+    return 6 * n_rows * (one_way * (3 if partners else 2) + 200)
+
+
+def pcx_epoch_seconds(rows: Any, n_epochs: int, **params: Any) -> float:
+    """Return the fastest epoch of a PCX fit in its cluster phase, the dearer one."""
+    model = PCX(
+        10, max_epochs=n_epochs, warmup=0.0, init="kmeans", hold=0.0, burn_in=0.0, metric="euclidean", scale="none",
+        hidden=HIDDEN, batch_size=BATCH, random_state=0, **params,
+    )  # fmt: skip
+    return min(record["seconds"] for record in model.fit(rows).history_)
+
+
+def run_speed(n_rows: int = 14_000, rounds: int = 3) -> None:
+    """Measure the epoch ratios, the share of the peak, and the growth with rows; print and keep them."""
+    rows = torch.rand(n_rows, WIDTH, generator=torch.Generator().manual_seed(0))
+    records = []
+    for partners in (False, True):
+        bare = bare_epoch(rows, partners)
+        bare()
+        neighbours = {"n_neighbors": 10 if partners else 0}
+        # Rounds alternate, and the fastest of each counts: other work on the machine hits both.
+        times = [(_seconds(bare), pcx_epoch_seconds(rows.numpy(), 3, **neighbours)) for _ in range(rounds)]
+        bare_seconds, pcx_seconds = (min(column) for column in zip(*times, strict=True))
+        peak = matmul_peak()
+        gflops = epoch_flops(n_rows, partners) / 1e9
+        records.append(
+            {
+                "what": "epoch with neighbours" if partners else "epoch",
+                "rows": n_rows,
+                "bare_seconds": round(bare_seconds, 3),
+                "pcx_seconds": round(pcx_seconds, 3),
+                "ratio": round(pcx_seconds / bare_seconds, 3),
+                "peak_gflops": round(peak, 1),
+                "bare_share_of_peak": round(gflops / bare_seconds / peak, 3),
+                "pcx_share_of_peak": round(gflops / pcx_seconds / peak, 3),
+            }
+        )
+        print(records[-1], flush=True)
+    sizes = (n_rows // 4, n_rows // 2, n_rows)
+    per_row = [pcx_epoch_seconds(rows[:size].numpy(), 3) / size for size in sizes]
+    records.append(
+        {
+            "what": "seconds per row and epoch, relative to the smallest",
+            "rows": list(sizes),
+            "relative": [round(one / per_row[0], 3) for one in per_row],
+        }
+    )
+    print(records[-1], flush=True)
+    write_records("speed", [{**record, "machine": machine()} for record in records])
+
+
+def run_disk(gigabytes: float = 4.0, columns: int = 1024) -> None:
+    """Train one epoch from a memory-mapped file, and compare its rate and memory with rows in memory."""
+    n_rows = int(gigabytes * 2**30 / 4 / columns)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.npy"
+        _write_planted(path, n_rows, columns)
+        small = _child(path, 100, "disk")
+        disk = _child(path, n_rows, "disk")
+        memory = _child(path, min(n_rows, 100_000), "memory")
+    record = {
+        "what": "training from a memory-mapped file",
+        "gigabytes": gigabytes,
+        "rows": n_rows,
+        "columns": columns,
+        "peak_mb_100_rows": small["peak_mb"],
+        "peak_mb": disk["peak_mb"],
+        "rows_per_second": round(disk["rate"]),
+        "rows_per_second_in_memory": round(memory["rate"]),
+        "ratio": round(disk["rate"] / memory["rate"], 3),
+        "machine": machine(),
+    }
+    print(record, flush=True)
+    write_records("disk", [record])
+
+
+def _write_planted(path: Path, n_rows: int, columns: int) -> None:
+    rng = np.random.default_rng(0)
+    centers = rng.normal(size=(20, columns)).astype(np.float32)
+    rows = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n_rows, columns))
+    for start in range(0, n_rows, 20_000):
+        stop = min(start + 20_000, n_rows)
+        rows[start:stop] = centers[rng.integers(20, size=stop - start)]
+        rows[start:stop] += rng.normal(size=(stop - start, columns), scale=0.5)
+    rows.flush()
+
+
+_CHILD = """
+import json, resource, sys, time
+import numpy as np
+from coterie import PCX, as_views
+path, n_rows, where = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+views = as_views(path).select(slice(0, n_rows))
+data = views.read(slice(None))[0] if where == "memory" else views
+plain = {"n_neighbors": 0, "init": "kmeans", "metric": "euclidean", "scale": "none"}
+model = PCX(20, max_epochs=2, warmup=0.5, random_state=0, **plain)
+history = model.fit(data).history_
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps({"peak_mb": round(peak, 1), "rate": n_rows / min(r["seconds"] for r in history)}))
+"""
+
+
+def _child(path: Path, n_rows: int, where: str) -> dict[str, float]:
+    """Measure in a fresh process, so that its peak memory is its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD, str(path), str(n_rows), where],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started

@@ -1,0 +1,166 @@
+"""From data and settings to a trained network: the parts of a run, its loop, and the labels at its end."""
+
+# n rows, D features, k clusters
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from coterie.data import Scaler, Views
+from coterie.data.batches import Batches
+from coterie.engine.distributed import current_collectives
+from coterie.engine.loop import Callback, Loop
+from coterie.engine.pairs import NeighbourPairs
+from coterie.methods.pcx import build
+from coterie.methods.pcx.network import PCXNetwork
+from coterie.methods.pcx.training import PCXTask, assign_rows
+from coterie.nn.metric import MetricChoice
+from coterie.ops.pca import principal_axes
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a run works with.
+
+    Attributes
+    ----------
+    batches : Batches
+    sample : Tensor of shape (at most 5000, D)
+        Scaled rows, for what is fitted on a sample.
+    scaler : Scaler
+    metric : MetricChoice
+    network : PCXNetwork
+    pairs : NeighbourPairs or None
+    seed : int
+    """
+
+    batches: Batches
+    sample: Tensor
+    scaler: Scaler
+    metric: MetricChoice
+    network: PCXNetwork
+    pairs: NeighbourPairs | None
+    seed: int
+
+    def fingerprint(self) -> list[Any]:
+        """Return what tells these data from others: their shape and a checksum of the sample."""
+        views = self.batches.views
+        return [views.n_rows, list(views.dims), zlib.crc32(self.sample.numpy().tobytes())]
+
+
+def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.device) -> Parts:
+    """Fit the scaling and the metric, draw the network, search the neighbours."""
+    generator = torch.Generator().manual_seed(seed)
+    scaler = build.fit_scaler(data, params["scale"])
+    batches = Batches(data, scaler, batch_size=params["batch_size"], seed=seed)
+    sample = build.draw_sample(batches, seed)
+    metric = build.fit_metric(sample, params["metric"], params["n_neighbors"], generator)
+    network = build.build_network(params, metric.kind, sum(data.dims))
+    build.prepare_network(network, sample, params, generator)
+    pairs = _search_pairs(params, batches, sample, metric, network, generator)
+    return Parts(batches, sample, scaler, metric, network.to(device), pairs, seed)
+
+
+def prepare_more(
+    params: Mapping[str, Any],
+    data: Views,
+    network: PCXNetwork,
+    scaler: Scaler,
+    metric: MetricChoice,
+    *,
+    seed: int,
+) -> Parts:
+    """Take new rows with the network, the scaling and the metric of an earlier run."""
+    batches = Batches(data, scaler, batch_size=params["batch_size"], seed=seed)
+    sample = build.draw_sample(batches, seed)
+    pairs = _search_pairs(params, batches, sample, metric, network, torch.Generator().manual_seed(seed))
+    return Parts(batches, sample, scaler, metric, network, pairs, seed)
+
+
+def _search_pairs(
+    params: Mapping[str, Any],
+    batches: Batches,
+    sample: Tensor,
+    metric: MetricChoice,
+    network: PCXNetwork,
+    generator: torch.Generator,
+) -> NeighbourPairs | None:
+    if params["n_neighbors"] == 0 or params["neighbor_weight"] == 0 or batches.views.n_rows < 3:
+        return None
+    space, device = network.space, network.centroids.device
+    axes = principal_axes(space(sample.to(device)), metric.n_axes, generator=generator)
+    return NeighbourPairs(
+        batches, lambda rows: space(rows.to(device)) @ axes, params["n_neighbors"], generator
+    )
+
+
+def make_loop(
+    params: Mapping[str, Any], parts: Parts, callbacks: Sequence[Callback] = ()
+) -> tuple[PCXTask, Loop]:
+    """Return the task and the loop that trains it."""
+    settings = build.resolve_settings(params, parts.batches.per_epoch, parts.pairs is not None)
+    collectives = current_collectives()
+    task = PCXTask(
+        parts.network, settings, parts.batches, pairs=parts.pairs, seed=parts.seed, collectives=collectives
+    )
+    loop = Loop(
+        task,
+        lambda epoch: parts.batches.epoch(epoch, parts.pairs),
+        per_epoch=parts.batches.per_epoch,
+        max_epochs=settings.max_epochs,
+        schedule=build.learning_schedule(
+            settings.schedule, settings.warmup_epochs / max(1, settings.max_epochs)
+        ),
+        clip_norm=params["clip_norm"],
+        callbacks=callbacks,
+        collectives=collectives,
+    )
+    return task, loop
+
+
+def assigned(network: PCXNetwork, batches: Batches) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield the codes of the rows in their order, and their squared distances to the centroids."""
+    device = network.centroids.device
+    for views in batches.in_order():
+        yield assign_rows(network, torch.from_numpy(np.hstack(views)).to(device))
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """The clusters of all rows.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n,)
+    inertia : float
+        Sum of the squared distances to the nearest centroid.
+    exemplars : ndarray of shape (k,)
+        The rows nearest to the centroids.
+    """
+
+    labels: np.ndarray
+    inertia: float
+    exemplars: np.ndarray
+
+
+def label_all(network: PCXNetwork, batches: Batches) -> Labelled:
+    """Label every row and find the row nearest to each centroid, in one pass."""
+    n_clusters = len(network.centroids)
+    labels, inertia, start = [], 0.0, 0
+    best, exemplars = np.full(n_clusters, np.inf), np.zeros(n_clusters, dtype=np.int64)
+    for _, distances in assigned(network, batches):
+        own, closest = distances.min(1), distances.min(0)
+        labels.append(own.indices.cpu().numpy())
+        inertia += float(own.values.double().sum())
+        nearer = closest.values.cpu().numpy() < best
+        best[nearer] = closest.values.cpu().numpy()[nearer]
+        exemplars[nearer] = start + closest.indices.cpu().numpy()[nearer]
+        start += len(distances)
+    return Labelled(np.concatenate(labels), inertia, exemplars)

@@ -1,0 +1,42 @@
+"""Every Python block of the README and the docs runs, in order, page by page."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from coterie.methods.pcx import build
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def python_blocks(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page)], ids=lambda page: page.name)
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(build, "_LEAST_STEPS", 40)  # the pages show defaults; here a short training will do
+    monkeypatch.setattr(build, "_LEAST_EPOCHS", 4)
+    names: dict = {}
+    for block in python_blocks(page):
+        exec(compile(block, str(page), "exec"), names)
+
+
+def test_links_between_pages_lead_somewhere():
+    broken = [
+        f"{page.name}: {target}"
+        for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text())
+        if not target.startswith("http") and not (page.parent / target).exists()
+    ]
+    assert broken == []
+
+
+def test_the_readme_names_the_two_commands_and_ci_calls_the_second():
+    readme = (ROOT / "README.md").read_text()
+    assert "make demo" in readme
+    assert "make test" in readme
+    assert "make test" in (ROOT / ".ci" / "run").read_text()
