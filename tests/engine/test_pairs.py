@@ -80,3 +80,16 @@ def test_modularity_equals_the_naive_sum_and_prefers_the_true_groups():
             pairs.modularity(labels), naive_modularity(labels, table, shares), atol=1e-9
         )
     assert pairs.modularity(truth) > max(pairs.modularity(split), pairs.modularity(merged))
+
+
+def test_agreement_is_the_weight_of_pairs_inside_clusters():
+    rows = np.random.default_rng(5).normal(size=(60, 3)).astype(np.float32)
+    _, pairs = pairs_of(rows)
+    table = neighbour_table(torch.from_numpy(rows), 5, generator=seeded())
+    shares = shared_neighbours(table)
+    labels = np.arange(60) % 4
+    same = torch.from_numpy(labels)[table] == torch.from_numpy(labels)[:, None]
+    np.testing.assert_allclose(
+        pairs.agreement(labels), float((shares * same).sum() / shares.sum()), rtol=1e-5
+    )
+    assert pairs.agreement(np.zeros(60, dtype=int)) == 1.0

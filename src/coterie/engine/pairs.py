@@ -68,6 +68,17 @@ class NeighbourPairs:
         labels : ndarray of shape (n,)
             Clusters, from 0, of all rows of the data.
         """
+        between = self._between(labels)
+        touching = (between.sum(0) + between.sum(1)) / 2
+        return float(np.trace(between) / between.sum() - ((touching / between.sum()) ** 2).sum())
+
+    def agreement(self, labels: np.ndarray) -> float:
+        """Return the share of the pairs, by weight, whose two rows are in one cluster."""
+        between = self._between(labels)
+        return float(np.trace(between) / between.sum())
+
+    def _between(self, labels: np.ndarray) -> np.ndarray:
+        """Return the (k, k) weight of the pairs from cluster to cluster."""
         k = int(labels.max()) + 1
         weights = np.zeros((k, k))
         for numbers, table, heights in zip(self._numbers, self._tables, self._heights, strict=True):
@@ -75,8 +86,7 @@ class NeighbourPairs:
             cells = local[:, None] * k + local[table]
             shares = np.diff(heights.astype(np.float64), axis=1, prepend=0)
             weights += np.bincount(cells.ravel(), shares.ravel(), minlength=k * k).reshape(k, k)
-        touching = (weights.sum(0) + weights.sum(1)) / 2
-        return float(np.trace(weights) / weights.sum() - ((touching / weights.sum()) ** 2).sum())
+        return weights
 
 
 def _heights(table: Tensor) -> np.ndarray:

@@ -73,6 +73,20 @@ def test_predict_on_the_training_rows_gives_labels_and_memberships_agree(fitted,
     np.testing.assert_array_equal(memberships.argmax(1), fitted.labels_)
 
 
+def test_the_mean_confidence_is_the_share_of_neighbours_that_agree():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(200, 5)), rng.normal(size=(200, 5)) + 1.5]).astype(np.float32)
+    model = PCX(2, max_epochs=20, **SMALL).fit(X)
+    confidence = model.predict_proba(X).max(1)
+    assert 0.6 < confidence.mean() < 0.999
+    distances = ((X[:, None] - X) ** 2).sum(2)
+    np.fill_diagonal(distances, np.inf)
+    table = distances.argsort(1)[:, :10]
+    shares = np.array([[len(set(table[i]) & set(table[j])) for j in table[i]] for i in range(400)])
+    agree = (shares * (model.labels_[table] == model.labels_[:, None])).sum() / shares.sum()
+    assert confidence.mean() == pytest.approx(agree, abs=0.02)
+
+
 def test_a_row_alone_gets_the_label_and_the_code_to_the_bit_that_it_gets_in_company(fitted, blobs):
     X, _ = blobs
     together = fitted.transform(X)

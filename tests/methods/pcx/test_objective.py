@@ -83,6 +83,20 @@ def test_memberships_are_a_softmax_whose_argmax_does_not_depend_on_tau(seed, tau
     assert (memberships.argmax(1) == distances.argmin(1))[clear].all()
 
 
+@given(seeds, st.floats(0.3, 0.99))
+def test_calibration_finds_the_tau_of_a_mean_confidence_whatever_the_scale(seed, certainty):
+    distances = naive_distances(*codes_and_centroids(seed, b=30))
+    tau = objective.calibrated_tau(distances, certainty)
+    mean = float(objective.log_memberships(distances, tau).exp().amax(1).mean())
+    assert mean == pytest.approx(certainty, abs=1e-3)
+    assert objective.calibrated_tau(1000 * distances, certainty) == pytest.approx(tau / 1000, rel=1e-3)
+
+
+def test_calibration_of_rows_that_are_equally_near_to_all_is_finite():
+    assert objective.calibrated_tau(torch.ones(3, 2), 0.9) == 1.0
+    assert math.isfinite(objective.calibrated_tau(torch.tensor([[0.0, 1.0]]), 1.0))
+
+
 @given(seeds, st.floats(0.01, 10))
 def test_entropy_lies_between_zero_and_log_k(seed, tau):
     value = float(

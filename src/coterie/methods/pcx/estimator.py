@@ -162,7 +162,8 @@ class PCX(Clusterer):
     scaler_ : Scaler
     network_ : PCXNetwork
     tau_ : float
-        Sharpness of `predict_proba`, in absolute terms.
+        Sharpness of `predict_proba`. Where neighbours were searched it is set so that the mean confidence is the
+        share of neighbours that are in one cluster: a figure the data support, not one that training sharpened.
     seed_ : int
         The number that decided everything random in this fit.
     n_iter_ : int
@@ -246,7 +247,7 @@ class PCX(Clusterer):
         metric: str = "auto",
         encoder: str | nn.Module = "mlp",
         decoder: nn.Module | None = None,
-        hidden: Sequence[int] = (500, 500, 2000),
+        hidden: Sequence[int] = (512, 256),
         n_code: int = 10,
         image_shape: Sequence[int] | None = None,
         latent_norm: bool = False,
@@ -459,9 +460,7 @@ class PCX(Clusterer):
         """Label every row and set what follows from that."""
         found = fitting.label_all(self.network_, parts.batches)
         self.labels_, self.inertia_, self.exemplar_indices_ = found.labels, found.inertia, found.exemplars
-        mean_distance = found.inertia / len(found.labels)
-        relative = settings.relative_weights and mean_distance > 0
-        self.tau_ = settings.tau / mean_distance if relative else settings.tau
+        self.tau_ = fitting.membership_tau(parts, settings, found.labels)
         self.versions_ = versions()
         self._describe()
 

@@ -20,6 +20,8 @@ from coterie.engine.loop import Callback, Loop
 from coterie.engine.pairs import NeighbourPairs
 from coterie.methods.pcx import build
 from coterie.methods.pcx.network import PCXNetwork
+from coterie.methods.pcx.objective import calibrated_tau
+from coterie.methods.pcx.settings import Settings
 from coterie.methods.pcx.training import PCXTask, assign_rows
 from coterie.nn.metric import MetricChoice
 from coterie.ops.pca import principal_axes
@@ -164,3 +166,16 @@ def label_all(network: PCXNetwork, batches: Batches) -> Labelled:
         exemplars[nearer] = start + closest.indices.cpu().numpy()[nearer]
         start += len(distances)
     return Labelled(np.concatenate(labels), inertia, exemplars)
+
+
+def membership_tau(parts: Parts, settings: Settings, labels: np.ndarray) -> float:
+    """Return the tau of the memberships that users see.
+
+    Training draws codes so close to their centroids that any tau that suited it makes everyone certain. So the
+    mean confidence is set to what can be checked without labels: the share of neighbours in one cluster.
+    """
+    distances = assign_rows(parts.network, parts.sample.to(parts.network.centroids.device))[1]
+    if parts.pairs is not None and settings.relative_weights:
+        return calibrated_tau(distances, parts.pairs.agreement(labels))
+    mean_distance = float(distances.amin(1).mean())
+    return settings.tau / mean_distance if settings.relative_weights and mean_distance > 0 else settings.tau
