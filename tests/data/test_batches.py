@@ -96,9 +96,8 @@ def test_partners_are_read_from_the_same_chamber(where, on_disk):
         followers |= dict(zip(rows.tolist(), np.roll(rows, -1).tolist(), strict=True))
     values = 1.0 if where == "disk" else 2.0
     for batch in batches.epoch(2, NextRow(batches)):
-        np.testing.assert_array_equal(
-            batch.partners[0][:, 0], [values * followers[row] for row in batch.rows.tolist()]
-        )
+        np.testing.assert_array_equal(batch.partners.rows, [followers[row] for row in batch.rows.tolist()])
+        np.testing.assert_array_equal(batch.partners.views[0][:, 0], values * batch.partners.rows)
 
 
 @settings(max_examples=20)
