@@ -3,9 +3,9 @@
 import json
 
 import pytest
-
 from benchmarks import records, speed
 from benchmarks.accuracy import run_accuracy
+
 from coterie.errors import InputError
 
 SHORT = {"max_epochs": 2, "hidden": [16], "n_threads": 1}

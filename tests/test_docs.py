@@ -19,7 +19,7 @@ def python_blocks(page: Path) -> list[str]:
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(build, "_LEAST_STEPS", 40)  # the pages show defaults; here a short training will do
-    monkeypatch.setattr(build, "_LEAST_EPOCHS", 4)
+    monkeypatch.setattr(build, "_MOST_EPOCHS", 4)
     names: dict = {}
     for block in python_blocks(page):
         exec(compile(block, str(page), "exec"), names)

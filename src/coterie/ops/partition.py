@@ -21,7 +21,7 @@ def partition(
     *,
     generator: torch.Generator,
     score: Callable[[Tensor], float] | None = None,
-    n_restarts: int = 16,
+    n_restarts: int = 20,
 ) -> Tensor:
     """Return labels of the rows by k-means or by spectral clustering on an anchor graph.
 

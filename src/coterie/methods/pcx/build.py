@@ -25,7 +25,8 @@ SAMPLE_ROWS = 5000
 STREAM_RATE = 0.1  # share of the learning rate with which a fitted model follows a stream
 _MOSTLY = 0.8
 _LEAST_STEPS = 2500
-_LEAST_EPOCHS = 30
+_MOST_EPOCHS = 60
+_ENOUGH_STEPS = 20_000
 
 
 def fit_scaler(views: Views, scale: Any) -> Scaler:
@@ -134,16 +135,25 @@ def _autoencoder(params: Mapping[str, Any], n_features: int) -> tuple[nn.Module,
 
 
 def resolve_settings(params: Mapping[str, Any], per_epoch: int, with_pairs: bool) -> Settings:
-    """Return the settings of the run; "auto" epochs are as many as give enough gradient steps."""
-    epochs = params["max_epochs"]
-    if epochs == "auto":
-        epochs = max(_LEAST_EPOCHS, math.ceil(_LEAST_STEPS / per_epoch))
+    """Return the settings of the run, with nothing left to decide."""
+    epochs = auto_epochs(per_epoch) if params["max_epochs"] == "auto" else params["max_epochs"]
     names = Settings.__dataclass_fields__.keys() & params.keys()
     chosen = {name: params[name] for name in names}
     chosen |= {"max_epochs": epochs, "warmup_epochs": round(params["warmup"] * epochs)}
     if not with_pairs:
         chosen["neighbor_weight"] = 0.0
     return Settings(**chosen)
+
+
+def auto_epochs(per_epoch: int) -> int:
+    """Return how many epochs suit so many batches in each: 20,000 steps, within 2,500 steps and 60 epochs.
+
+    Examples
+    --------
+    >>> [auto_epochs(batches) for batches in (8, 40, 274, 4000)]
+    [313, 63, 60, 5]
+    """
+    return max(math.ceil(_LEAST_STEPS / per_epoch), min(_MOST_EPOCHS, math.ceil(_ENOUGH_STEPS / per_epoch)))
 
 
 def learning_schedule(name: str, warmup: float) -> Callable[[float], float] | None:

@@ -81,7 +81,7 @@ class PCX(Clusterer):
         Share of the epochs that train the code before there are clusters.
     init : {"graph", "kmeans", "xavier"}, default="graph"
         Where the clusters start after the warm-up: spectral clustering on an anchor graph of the codes, the
-        best of ten by the modularity of the neighbours; k-means on the codes; or the paper's random centroids.
+        best of twenty by the modularity of the neighbours; k-means on the codes; or the paper's random centroids.
     batch_size : int, default=256
     learning_rate : float, default=1e-3
         Of Adam.
@@ -89,7 +89,7 @@ class PCX(Clusterer):
         Course of the learning rate.
     clip_norm : float, optional
         Largest norm of the gradient.
-    n_neighbors : int, default=10
+    n_neighbors : int, default=15
         Nearest neighbours that partners are drawn from; 0 turns everything that needs neighbours off.
     neighbor_weight : float, default=1.0
         Weight of the neighbour contrast on the code.
@@ -260,7 +260,7 @@ class PCX(Clusterer):
         learning_rate: float = 1e-3,
         schedule: str = "onecycle",
         clip_norm: float | None = None,
-        n_neighbors: int = 10,
+        n_neighbors: int = 15,
         neighbor_weight: float = 1.0,
         attraction: float = 1.0,
         centroid_weight: float = 1.0,
