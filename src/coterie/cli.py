@@ -121,6 +121,7 @@ def fit(
             "method": found.name,
             "clusters": clusters,
             "settings": {name: value for name, value in chosen.items() if name != "checkpoint"},
+            "random_state": seed,
             "seed": model.seed_,
             "seconds": round(seconds, 3),
             "versions": model.versions_,

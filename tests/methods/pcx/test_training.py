@@ -111,6 +111,14 @@ def test_relative_weights_do_not_see_the_scale_of_the_code():
         torch.testing.assert_close(one, ten, rtol=1e-4, atol=1e-5)
 
 
+def test_the_balance_term_is_off_unless_asked_for():
+    assert "imbalance" not in in_cluster_phase().losses(a_batch())[0]
+    task = in_cluster_phase(balance_weight=2.0)
+    plain = in_cluster_phase()
+    with_term, without = task.losses(a_batch())[0], plain.losses(a_batch())[0]
+    torch.testing.assert_close(with_term["loss"], without["loss"] + 2 * with_term["imbalance"])
+
+
 def test_rows_keep_the_start_while_it_is_held_and_go_to_the_nearest_centroid_afterwards():
     task = task_of(n_epochs=8, warmup=0.5, hold=0.5)
     task.start()

@@ -101,6 +101,8 @@ class PCX(Clusterer):
         Weight eta2 of the minimum-entropy term, on after the burn-in.
     consistency_weight : float, default=1.0
         Weight of the agreement between a row's memberships and its partner's cluster.
+    balance_weight : float, default=0.0
+        Weight of a term that makes clusters equally large; only for data where they are.
     relative_weights : bool, default=True
         Whether `centroid_weight` and `tau` refer to the present size of distances instead of to absolute ones.
     tau : float, default=1.0
@@ -218,6 +220,7 @@ class PCX(Clusterer):
         "centroid_weight": real(0),
         "entropy_weight": real(0),
         "consistency_weight": real(0),
+        "balance_weight": real(0),
         "relative_weights": flag(),
         "tau": real(0, above=True),
         "burn_in": real(0, 1),
@@ -266,6 +269,7 @@ class PCX(Clusterer):
         centroid_weight: float = 1.0,
         entropy_weight: float = 0.1,
         consistency_weight: float = 1.0,
+        balance_weight: float = 0.0,
         relative_weights: bool = True,
         tau: float = 1.0,
         burn_in: float = 0.25,
@@ -313,6 +317,7 @@ class PCX(Clusterer):
         self.centroid_weight = centroid_weight
         self.entropy_weight = entropy_weight
         self.consistency_weight = consistency_weight
+        self.balance_weight = balance_weight
         self.relative_weights = relative_weights
         self.tau = tau
         self.burn_in = burn_in

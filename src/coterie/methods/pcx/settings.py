@@ -22,6 +22,7 @@ class Settings:
     centroid_weight: float
     entropy_weight: float
     consistency_weight: float
+    balance_weight: float
     neighbor_weight: float
     attraction: float
     relative_weights: bool

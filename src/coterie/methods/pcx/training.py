@@ -113,6 +113,8 @@ class PCXTask:
         log_lambda = objective.log_memberships(distances, self._tau())
         if self._entropy_is_on():
             terms["entropy"] = objective.entropy(log_lambda)
+        if self.settings.balance_weight > 0:
+            terms["imbalance"] = objective.imbalance(log_lambda)
         if mates is not None and batch.partners is not None:
             theirs = self._labels(batch.partners.rows, self.network.distances(mates))
             terms["consistency"] = objective.consistency(log_lambda, theirs)
@@ -215,6 +217,7 @@ class PCXTask:
             "clustering": settings.centroid_weight,
             "entropy": settings.entropy_weight,
             "consistency": settings.consistency_weight,
+            "imbalance": settings.balance_weight,
         }
         if settings.relative_weights:
             weights["clustering"] = settings.centroid_weight / self._scale[0].clamp(min=1e-12)
