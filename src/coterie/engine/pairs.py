@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from coterie.data.batches import Batches
+from coterie.ops.communities import modularity, weight_between
 from coterie.ops.neighbours import neighbour_table, shared_neighbours
 
 
@@ -55,22 +56,8 @@ class NeighbourPairs:
         return self._tables[chamber][rows, (heights <= points).sum(1)]
 
     def modularity(self, labels: np.ndarray) -> float:
-        r"""Return how much more weight a partition keeps within its clusters than chance would.
-
-        .. math:: Q = \sum_c \frac{w_{cc}}{w} - \Big(\frac{v_c}{w}\Big)^2
-
-        where w_cc is the weight of the pairs inside cluster c, v_c that of all pairs that touch it (pairs
-        between clusters count half for each) and w the weight of all pairs; a pair weighs as many neighbours
-        as its rows share (Newman 2006).
-
-        Parameters
-        ----------
-        labels : ndarray of shape (n,)
-            Clusters, from 0, of all rows of the data.
-        """
-        between = self._between(labels)
-        touching = (between.sum(0) + between.sum(1)) / 2
-        return float(np.trace(between) / between.sum() - ((touching / between.sum()) ** 2).sum())
+        """Return the modularity of a partition of all rows; a pair weighs the neighbours its rows share."""
+        return modularity(self._between(labels))
 
     def agreement(self, labels: np.ndarray) -> float:
         """Return the share of the pairs, by weight, whose two rows are in one cluster."""
@@ -80,13 +67,11 @@ class NeighbourPairs:
     def _between(self, labels: np.ndarray) -> np.ndarray:
         """Return the (k, k) weight of the pairs from cluster to cluster."""
         k = int(labels.max()) + 1
-        weights = np.zeros((k, k))
+        between = np.zeros((k, k))
         for numbers, table, heights in zip(self._numbers, self._tables, self._heights, strict=True):
-            local = labels[numbers].astype(np.int64)
-            cells = local[:, None] * k + local[table]
-            shares = np.diff(heights.astype(np.float64), axis=1, prepend=0)
-            weights += np.bincount(cells.ravel(), shares.ravel(), minlength=k * k).reshape(k, k)
-        return weights
+            weights = np.diff(heights.astype(np.float64), axis=1, prepend=0)
+            between += weight_between(table, weights, labels[numbers], k)
+        return between
 
 
 def _heights(table: Tensor) -> np.ndarray:

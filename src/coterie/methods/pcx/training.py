@@ -18,8 +18,10 @@ from coterie.engine.pairs import NeighbourPairs
 from coterie.methods.pcx import objective
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.settings import Settings
+from coterie.ops.communities import modularity, weight_between
 from coterie.ops.kmeans import kmeans
 from coterie.ops.matching import match_centers
+from coterie.ops.neighbours import neighbour_table, shared_neighbours
 from coterie.ops.partition import partition
 
 # Every forward pass outside training has this many rows, the last one padded: matrix products round
@@ -27,6 +29,7 @@ from coterie.ops.partition import partition
 FORWARD_ROWS = 256
 _SCALE_MEMORY = 0.99
 _IDLE_EPOCHS = 5
+_CODE_NEIGHBOURS = 15
 
 
 @dataclass(frozen=True)
@@ -187,18 +190,32 @@ class PCXTask:
             network.sizes.fill_(settings.batch_size / settings.n_clusters)
         else:
             codes = self.encode_all()
-            labels = partition(
-                codes, settings.n_clusters, settings.init, generator=generator, score=self._score_partition()
-            )
+            score = self._score_partition(codes, generator)
+            labels = partition(codes, settings.n_clusters, settings.init, generator=generator, score=score)
             self._held = labels.to("cpu", torch.int32)
             counts, sums = objective.count_and_sum(codes, labels, settings.n_clusters)
             network.centroids.copy_(sums / counts.clamp(min=1)[:, None])
             network.sizes.copy_(counts * settings.batch_size / len(codes))
         self.started = True
 
-    def _score_partition(self) -> Callable[[Tensor], float] | None:
+    def _score_partition(self, codes: Tensor, generator: torch.Generator) -> Callable[[Tensor], float] | None:
+        """Return the sum of a partition's modularity among neighbours in input space and in the code.
+
+        Neither alone will do: measured over partitions of one code, the input's neighbours prefer cuts that
+        the code has closed (HAR), and the code's own prefer to cut large clusters (Reuters).
+        """
         pairs = self.pairs
-        return None if pairs is None else lambda labels: pairs.modularity(labels.cpu().numpy())
+        if pairs is None or self.settings.init != "graph":
+            return None
+        table = neighbour_table(codes, min(_CODE_NEIGHBOURS, len(codes) - 1), generator=generator)
+        weights, neighbours = shared_neighbours(table).cpu().numpy(), table.cpu().numpy()
+
+        def score(labels: Tensor) -> float:
+            found = labels.cpu().numpy()
+            among_codes = weight_between(neighbours, weights, found, self.settings.n_clusters)
+            return pairs.modularity(found) + modularity(among_codes)
+
+        return score
 
     def encode_all(self) -> Tensor:
         """Return the codes of all rows, (n, d), in evaluation mode."""

@@ -1,0 +1,53 @@
+"""How well a partition keeps neighbours together: modularity."""
+
+# n rows, p neighbours of a row, k clusters
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def weight_between(table: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return the (k, k) weight of the pairs of neighbours from cluster to cluster.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n, p)
+        The neighbours of each row.
+    weights : ndarray of shape (n, p)
+        Of the pairs.
+    labels : ndarray of shape (n,)
+    n_clusters : int
+
+    Examples
+    --------
+    >>> weight_between(np.array([[1], [0], [1]]), np.ones((3, 1)), np.array([0, 0, 1]), 2)
+    array([[2., 0.],
+           [1., 0.]])
+    """
+    cells = labels[:, None].astype(np.int64) * n_clusters + labels[table]
+    flat = np.bincount(cells.ravel(), weights.ravel(), minlength=n_clusters**2)
+    return flat.reshape(n_clusters, n_clusters)
+
+
+def modularity(between: np.ndarray) -> float:
+    r"""Return how much more weight a partition keeps within its clusters than chance would.
+
+    .. math:: Q = \sum_c \frac{w_{cc}}{w} - \Big(\frac{v_c}{w}\Big)^2
+
+    where w_cc is the weight of the pairs inside cluster c, v_c that of all pairs that touch it (pairs between
+    clusters count half for each) and w the weight of all pairs (Newman 2006).
+
+    Parameters
+    ----------
+    between : ndarray of shape (k, k)
+        From `weight_between`.
+
+    Examples
+    --------
+    >>> modularity(np.array([[4.0, 0.0], [0.0, 4.0]]))
+    0.5
+    """
+    shares = between / between.sum()
+    touching = (shares.sum(0) + shares.sum(1)) / 2
+    return float(np.trace(shares) - (touching**2).sum())
