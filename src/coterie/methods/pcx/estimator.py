@@ -93,7 +93,7 @@ class PCX(Clusterer):
         Nearest neighbours that partners are drawn from; 0 turns everything that needs neighbours off.
     neighbor_weight : float, default=1.0
         Weight of the neighbour contrast on the code.
-    attraction : float, default=1.0
+    attraction : float, default=1.5
         How much harder partners pull than strangers push.
     centroid_weight : float, default=1.0
         Weight eta1 of the clustering loss.
@@ -265,7 +265,7 @@ class PCX(Clusterer):
         clip_norm: float | None = None,
         n_neighbors: int = 15,
         neighbor_weight: float = 1.0,
-        attraction: float = 1.0,
+        attraction: float = 1.5,
         centroid_weight: float = 1.0,
         entropy_weight: float = 0.1,
         consistency_weight: float = 1.0,
