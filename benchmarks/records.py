@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import resource
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,4 +49,15 @@ def measured() -> Iterator[dict[str, float]]:
     yield costs
     costs["seconds"] = round(time.perf_counter() - wall, 2)
     costs["cpu_seconds"] = round(time.process_time() - cpu, 2)
-    costs["peak_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
+    costs["peak_mb"] = peak_mb()
+
+
+def peak_mb() -> float:
+    """Return the most memory this process has had resident, in MB.
+
+    From /proc: getrusage's figure survives exec, so a child would report what its parent had.
+    """
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return round(int(line.split()[1]) / 1024, 1)
+    raise OSError("/proc/self/status has no VmHWM")

@@ -143,25 +143,27 @@ def run_disk(gigabytes: float = 4.0, columns: int = 1024) -> None:
 def _write_planted(path: Path, n_rows: int, columns: int) -> None:
     rng = np.random.default_rng(0)
     centers = rng.normal(size=(20, columns)).astype(np.float32)
-    rows = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n_rows, columns))
-    for start in range(0, n_rows, 20_000):
-        stop = min(start + 20_000, n_rows)
-        rows[start:stop] = centers[rng.integers(20, size=stop - start)]
-        rows[start:stop] += rng.normal(size=(stop - start, columns), scale=0.5)
-    rows.flush()
+    header = {"descr": "<f4", "fortran_order": False, "shape": (n_rows, columns)}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for start in range(0, n_rows, 20_000):
+            size = min(20_000, n_rows - start)
+            noise = 0.5 * rng.standard_normal((size, columns), dtype=np.float32)
+            file.write((centers[rng.integers(20, size=size)] + noise).tobytes())
 
 
 _CHILD = """
-import json, resource, sys, time
-import numpy as np
+import json, sys
+from benchmarks.records import peak_mb
 from coterie import PCX, as_views
 path, n_rows, where = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-views = as_views(path).select(slice(0, n_rows))
+views = as_views(path)
+views = views if n_rows == views.n_rows else views.select(slice(0, n_rows))
 data = views.read(slice(None))[0] if where == "memory" else views
 plain = {"n_neighbors": 0, "init": "kmeans", "metric": "euclidean", "scale": "none"}
 model = PCX(20, max_epochs=2, warmup=0.5, random_state=0, **plain)
 history = model.fit(data).history_
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+peak = peak_mb()
 print(json.dumps({"peak_mb": round(peak, 1), "rate": n_rows / min(r["seconds"] for r in history)}))
 """
 

@@ -16,6 +16,7 @@ from coterie.errors import InputError
 
 # Scattered rows on disk that are closer than this are fetched in one read: seeking costs more than reading.
 _NEAR_BYTES = 64 * 1024
+_SCATTERED_ROWS = 32
 
 
 def contiguous_runs(rows: np.ndarray, block: int) -> Iterator[tuple[int, int]]:
@@ -95,9 +96,14 @@ class MemmapRows:
         """Give the rows as float32."""
         if isinstance(rows, slice) or not _is_scattered(rows):
             return read_by_runs(self._range, rows, self.shape[1], block=1)
-        copied = to_float32(self.array[rows])
-        self._release(self.array[rows.min() : rows.max() + 1])
-        return copied
+        found = np.empty((len(rows), self.shape[1]), dtype=np.float32)
+        order = np.argsort(rows, kind="stable")
+        # The system may map megabytes around each row it is asked for, so few are held at a time.
+        for start in range(0, len(rows), _SCATTERED_ROWS):
+            part = order[start : start + _SCATTERED_ROWS]
+            found[part] = to_float32(self.array[rows[part]])
+            self._release(self.array[rows[part[0]] : rows[part[-1]] + 1])
+        return found
 
     def _range(self, start: int, stop: int) -> np.ndarray:
         part = self.array[start:stop]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -28,7 +29,7 @@ EXPECTED_FAILED_CHECKS = {
 """What scikit-learn's `check_estimator` finds in every coterie estimator, and why it is right as it is."""
 
 
-class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator, ABC):
     """Base of coterie's estimators.
 
     A subclass declares `_rules` (constraints of its parameters), implements `fit`, `transform` and
@@ -81,9 +82,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """
         return self.predict_proba(X).argmax(axis=1)
 
+    @abstractmethod
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return each row's memberships, (n, k); rows sum to one."""
-        raise NotImplementedError
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file: a zip of `manifest.json` and safetensors, no code in it.
@@ -111,13 +112,13 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         }
         write_archive(path, manifest, arrays)
 
+    @abstractmethod
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return the fitted state as JSON values and arrays."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Take the fitted state back."""
-        raise NotImplementedError
 
     def _restore(self, manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
         seen = manifest["seen"]
