@@ -113,7 +113,7 @@ def fit(
     model.fit(views)
     seconds = time.perf_counter() - started
     model.save(the_run.model)
-    _write_labels(the_run.labels, model, views)
+    _write_labels(the_run.labels, model.labels_, model, views)
     the_run.write_note(
         {
             "data": str(data.resolve()),
@@ -146,7 +146,7 @@ def predict(
 
     model, _ = _load(run_folder)
     views = read_views(data)
-    _write_labels(output, model, views)
+    _write_labels(output, model.predict(views), model, views)
     if not quiet:
         typer.echo(f"{views.n_rows} rows labelled: {output}")
 
@@ -231,16 +231,10 @@ def _load(folder: Path) -> tuple[Any, Any]:
     return load(the_run.model), the_run
 
 
-def _write_labels(path: Path, model: Any, views: Any) -> None:
+def _write_labels(path: Path, labels: np.ndarray, model: Any, views: Any) -> None:
     from coterie.runs import write_labels
 
-    labels, confidence = _labelled(model, views)
-    write_labels(path, labels, confidence)
-
-
-def _labelled(model: Any, views: Any) -> tuple[np.ndarray, np.ndarray]:
-    memberships = model.predict_proba(views)
-    return model.predict(views), memberships.max(axis=1)
+    write_labels(path, labels, model.predict_proba(views).max(axis=1))
 
 
 def _settings(method: Any, given: list[str]) -> dict[str, Any]:

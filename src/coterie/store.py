@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import safetensors
@@ -24,6 +24,7 @@ import safetensors.numpy
 from coterie.errors import InputError
 
 SCHEMA = 1
+Entry = TypeVar("Entry")
 _MANIFEST = "manifest.json"
 _TENSORS = "tensors.safetensors"
 _MANIFEST_LIMIT = 256 * 2**20
@@ -144,6 +145,17 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
             f"{source} is not a whole coterie file ({_first_line(error)}); it may be truncated or damaged, "
             "or written by another program."
         ) from error
+
+
+def below(prefix: str, entries: Mapping[str, Entry]) -> dict[str, Entry]:
+    """Return the entries whose names start with a prefix, without it.
+
+    Examples
+    --------
+    >>> below("net.", {"net.weight": 1, "labels": 2})
+    {'weight': 1}
+    """
+    return {name.removeprefix(prefix): entry for name, entry in entries.items() if name.startswith(prefix)}
 
 
 def _manifest(archive: zipfile.ZipFile, source: Path) -> dict[str, Any]:

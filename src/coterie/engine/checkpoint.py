@@ -15,7 +15,7 @@ from torch import Tensor
 
 from coterie.engine.loop import Loop
 from coterie.errors import InputError
-from coterie.store import read_archive, write_archive
+from coterie.store import below, read_archive, write_archive
 
 _TASK, _OPTIMIZER = "task.", "optimizer."
 
@@ -53,8 +53,8 @@ def read_checkpoint(path: Path, loop: Loop, identity: Mapping[str, Any]) -> None
         )
     device = loop.task.optimizer.param_groups[0]["params"][0].device
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
-    loop.task.load_state(_without_prefix(tensors, _TASK))
-    _load_optimizer(loop.task.optimizer, _without_prefix(tensors, _OPTIMIZER), device)
+    loop.task.load_state(below(_TASK, tensors))
+    _load_optimizer(loop.task.optimizer, below(_OPTIMIZER, tensors), device)
     loop.epoch, loop.history, loop.stop = manifest["epoch"], manifest["history"], manifest["stop"]
 
 
@@ -67,7 +67,3 @@ def _load_optimizer(
         index, slot = name.split(".", 1)
         whole["state"].setdefault(int(index), {})[slot] = tensor.to(device)
     optimizer.load_state_dict(whole)
-
-
-def _without_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -29,7 +29,7 @@ from coterie.methods.pcx.presets import PRESETS
 from coterie.methods.pcx.settings import Settings
 from coterie.nn.metric import KINDS, MetricChoice
 from coterie.ops.partition import PARTITIONS
-from coterie.store import versions
+from coterie.store import below, versions
 
 # Parameters that say where and how a run is watched, not what it computes.
 _BYSTANDERS = {"checkpoint", "checkpoint_every", "verbose", "device", "n_threads", "random_state"}
@@ -558,15 +558,11 @@ class PCX(Clusterer):
         agreement = {(kind, n_axes): share for kind, n_axes, share in values["agreement"]}
         kind, n_axes = values["metric"]
         self.metric_ = MetricChoice(kind, n_axes, agreement)
-        self.scaler_ = Scaler.from_state(values["scale"], _below("scaler.", arrays))
+        self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
         self.network_ = build.build_network(self._resolved(), self.metric_.kind, self.n_features_in_)
         self.network_.load_state_dict(
-            {name: torch.from_numpy(array) for name, array in _below("network.", arrays).items()}
+            {name: torch.from_numpy(array) for name, array in below("network.", arrays).items()}
         )
         self.network_.to(resolve_device(self.device))
         self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]
         self._describe()
-
-
-def _below(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -23,6 +23,7 @@ from coterie.ops.kmeans import kmeans
 from coterie.ops.matching import match_centers
 from coterie.ops.neighbours import neighbour_table, shared_neighbours
 from coterie.ops.partition import partition
+from coterie.store import below
 
 # Every forward pass outside training has this many rows, the last one padded: matrix products round
 # differently for other sizes, and a row must get the same label alone and in company.
@@ -165,10 +166,7 @@ class PCXTask:
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Go back to what `state` returned."""
-        prefix = "network."
-        self.network.load_state_dict(
-            {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
-        )
+        self.network.load_state_dict(below("network.", state))
         self._scale, self._idle = state["scale"].to(self.device), state["idle"].to(self.device)
         self.started = bool(state["started"])
         if "probe_labels" in state:
