@@ -14,6 +14,7 @@ import coterie
 from coterie import PCX, InputError
 from coterie.data import load_digits
 from coterie.methods.base import EXPECTED_FAILED_CHECKS
+from coterie.methods.pcx import fitting
 from coterie.metrics import accuracy, ari
 
 SMALL = {"hidden": (32, 16), "n_code": 4, "batch_size": 64, "random_state": 0, "n_threads": 1}
@@ -299,6 +300,20 @@ def test_a_stream_keeps_the_numbers_of_its_clusters():
     assert model.labels_.shape == (300,)
     assert len(model.history_) == 32
     assert not np.array_equal(centers, model.cluster_centers_)
+
+
+def test_a_stream_follows_at_a_tenth_of_the_rate_that_the_preset_set(blobs, monkeypatch):
+    rates = []
+    original = fitting.make_loop
+
+    def watched(params, parts, callbacks=()):
+        rates.append(params["learning_rate"])
+        return original(params, parts, callbacks)
+
+    monkeypatch.setattr(fitting, "make_loop", watched)
+    model = PCX(3, preset="paper", max_epochs=1, **SMALL)
+    model.partial_fit(blobs[0]).partial_fit(blobs[0])
+    assert rates == pytest.approx([5e-4, 5e-5])
 
 
 def test_a_stream_may_go_on_from_a_loaded_model(fitted, blobs, tmp_path):

@@ -404,7 +404,7 @@ class PCX(Clusterer):
             "hold": 0.0,
             "rescue": False,
         }
-        params |= {"learning_rate": self.learning_rate * build.STREAM_RATE, "schedule": "constant"}
+        params |= {"learning_rate": params["learning_rate"] * build.STREAM_RATE, "schedule": "constant"}
         before = self.network_, self.scaler_, self.metric_
         parts = fitting.prepare_more(params, data, *before, seed=self.seed_ + len(self.history_))
         task, loop = fitting.make_loop(params, parts)
