@@ -8,14 +8,11 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from coterie.errors import InputError
-
-if TYPE_CHECKING:
-    import numpy as np
 
 app = typer.Typer(
     help="Find the groups in large, messy data and show why.",
@@ -100,7 +97,7 @@ def fit(
     """Cluster DATA and keep the result in the folder RUN; run it again to go on after a crash."""
     from coterie.data import read_views
     from coterie.methods.registry import find_method
-    from coterie.runs import Run
+    from coterie.runs import Run, write_labels
 
     found, the_run = find_method(method), Run(out)
     chosen = _settings(found.load(), settings or [])
@@ -113,7 +110,7 @@ def fit(
     model.fit(views)
     seconds = time.perf_counter() - started
     model.save(the_run.model)
-    _write_labels(the_run.labels, model.labels_, model, views)
+    write_labels(the_run.labels, model.labels_, model.assign(views).confidence)
     the_run.write_note(
         {
             "data": str(data.resolve()),
@@ -143,10 +140,11 @@ def predict(
 ) -> None:
     """Label the rows of DATA with the model of RUN."""
     from coterie.data import read_views
+    from coterie.runs import write_labels
 
     model, _ = _load(run_folder)
     views = read_views(data)
-    _write_labels(output, model.predict(views), model, views)
+    write_labels(output, *model.assign(views))
     if not quiet:
         typer.echo(f"{views.n_rows} rows labelled: {output}")
 
@@ -229,12 +227,6 @@ def _load(folder: Path) -> tuple[Any, Any]:
     the_run = Run(folder)
     the_run.check()
     return load(the_run.model), the_run
-
-
-def _write_labels(path: Path, labels: np.ndarray, model: Any, views: Any) -> None:
-    from coterie.runs import write_labels
-
-    write_labels(path, labels, model.predict_proba(views).max(axis=1))
 
 
 def _settings(method: Any, given: list[str]) -> dict[str, Any]:

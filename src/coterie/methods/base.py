@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
@@ -27,6 +28,20 @@ EXPECTED_FAILED_CHECKS = {
     "check_estimator_sparse_array": _READS_CLASSES,
 }
 """What scikit-learn's `check_estimator` finds in every coterie estimator, and why it is right as it is."""
+
+
+class Assignment(NamedTuple):
+    """Clusters of rows.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n,)
+    confidence : ndarray of shape (n,)
+        From 1/k to 1.
+    """
+
+    labels: np.ndarray
+    confidence: np.ndarray
 
 
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator, ABC):
@@ -65,8 +80,13 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return data
 
     def _draw_seed(self) -> int:
-        """Return the one number that decides everything random in a fit."""
-        return int(check_random_state(getattr(self, "random_state", None)).randint(2**31 - 1))
+        """Return the one number that decides everything random in a fit: a whole `random_state` itself.
+
+        So ``random_state=model.seed_`` repeats any fit, also one whose `random_state` was None or a generator.
+        """
+        given = getattr(self, "random_state", None)
+        generator = check_random_state(given)
+        return int(given) if isinstance(given, Integral) else int(generator.randint(2**31 - 1))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the cluster of each row.
@@ -81,6 +101,22 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         ndarray of shape (n,)
         """
         return self.predict_proba(X).argmax(axis=1)
+
+    def assign(self, X: Any) -> Assignment:
+        """Return the cluster of each row and how sure it is, in one pass over the rows.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+            Rows with the features seen in `fit`.
+
+        Returns
+        -------
+        Assignment
+            `labels` as `predict` gives them, and `confidence`, the largest membership of `predict_proba`.
+        """
+        memberships = self.predict_proba(X)
+        return Assignment(memberships.argmax(axis=1), memberships.max(axis=1))
 
     @abstractmethod
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -74,6 +74,25 @@ def test_predict_on_the_training_rows_gives_labels_and_memberships_agree(fitted,
     np.testing.assert_array_equal(memberships.argmax(1), fitted.labels_)
 
 
+def test_assign_gives_labels_and_confidence_in_one_pass(fitted, blobs, monkeypatch):
+    X, _ = blobs
+    whole = fitting.assigned
+    passes = []
+    monkeypatch.setattr(fitting, "assigned", lambda *given: passes.append(1) or whole(*given))
+    labels, confidence = fitted.assign(X)
+    assert len(passes) == 1
+    np.testing.assert_array_equal(labels, fitted.predict(X))
+    np.testing.assert_array_equal(confidence, fitted.predict_proba(X).max(1))
+
+
+def test_the_seed_of_any_fit_repeats_it(blobs):
+    X, _ = blobs
+    drawn = PCX(3, max_epochs=2, **{**SMALL, "random_state": None}).fit(X)
+    again = PCX(3, max_epochs=2, **{**SMALL, "random_state": drawn.seed_}).fit(X)
+    assert again.seed_ == drawn.seed_
+    np.testing.assert_array_equal(again.transform(X), drawn.transform(X))
+
+
 def test_the_mean_confidence_is_the_share_of_neighbours_that_agree():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(200, 5)), rng.normal(size=(200, 5)) + 1.5]).astype(np.float32)

@@ -20,7 +20,7 @@ from coterie.engine.checkpoint import stored_identity
 from coterie.engine.device import resolve_device, thread_cap
 from coterie.engine.loop import Callback
 from coterie.errors import InputError
-from coterie.methods.base import Clusterer, as_json
+from coterie.methods.base import Assignment, Clusterer, as_json
 from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, sizes, whole
 from coterie.methods.pcx import build, fitting
 from coterie.methods.pcx.fitting import Parts
@@ -509,6 +509,24 @@ class PCX(Clusterer):
         ndarray of shape (n,)
         """
         return np.concatenate([distances.argmin(1).cpu().numpy() for _, distances in self._over(X)])
+
+    def assign(self, X: Any) -> Assignment:
+        """Return the cluster of each row and how sure it is, in one pass over the rows.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+
+        Returns
+        -------
+        Assignment
+            `labels` as `predict` gives them, and `confidence`, the largest membership of `predict_proba`.
+        """
+        labels, confidence = [], []
+        for _, distances in self._over(X):
+            labels.append(distances.argmin(1).cpu().numpy())
+            confidence.append(log_memberships(distances, self.tau_).exp().amax(1).cpu().numpy())
+        return Assignment(np.concatenate(labels), np.concatenate(confidence))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the soft assignments of Eq. 2.
