@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import platform
@@ -29,6 +30,14 @@ def write_records(name: str, records: list[dict[str, Any]]) -> None:
     RESULTS.mkdir(exist_ok=True)
     with atomic_path(RESULTS / f"{name}.json") as draft:
         draft.write_text(json.dumps(records, indent=1) + "\n")
+
+
+def add_record(name: str, record: dict[str, Any]) -> None:
+    """Add one record to a file; several processes may do so at once."""
+    RESULTS.mkdir(exist_ok=True)
+    with (RESULTS / f".{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        write_records(name, [*read_records(name), record])
 
 
 def machine() -> dict[str, Any]:

@@ -18,8 +18,8 @@ def results(tmp_path, monkeypatch):
 
 
 def test_accuracy_goes_on_where_it_was_stopped(results, tmp_path, capsys):
-    run_accuracy(["digits"], [0], tmp_path, tag="try", params=SHORT)
-    run_accuracy(["digits"], [0, 1], tmp_path, tag="try", params=SHORT)
+    run_accuracy("pcx", ["digits"], [0], tmp_path, tag="try", params=SHORT)
+    run_accuracy("pcx", ["digits"], [0, 1], tmp_path, tag="try", params=SHORT)
     kept = json.loads((results / "try.json").read_text())
     assert [one["seed"] for one in kept] == [0, 1]
     assert all(0 < one["scores"]["accuracy"] <= 1 and one["seconds"] > 0 for one in kept)
@@ -29,7 +29,7 @@ def test_accuracy_goes_on_where_it_was_stopped(results, tmp_path, capsys):
 
 def test_a_missing_data_set_is_one_sentence(results, tmp_path):
     with pytest.raises(InputError, match=r"usps\.npz is not there; give --data"):
-        run_accuracy(["usps"], [0], tmp_path, tag="try", params=SHORT)
+        run_accuracy("pcx", ["usps"], [0], tmp_path, tag="try", params=SHORT)
 
 
 def test_the_work_of_an_epoch_is_counted_by_its_products():

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from coterie.errors import InputError
     from coterie.explore import write_report
     from coterie.methods.base import load
+    from coterie.methods.largemvc import LargeMvCNet
     from coterie.methods.pcx import PCX
 
 _HOMES = {
     "InputError": "coterie.errors",
+    "LargeMvCNet": "coterie.methods.largemvc",
     "PCX": "coterie.methods.pcx",
     "Views": "coterie.data",
     "amputate": "coterie.data",
@@ -30,6 +32,7 @@ _HOMES = {
 __all__ = [
     "PCX",
     "InputError",
+    "LargeMvCNet",
     "Views",
     "__version__",
     "amputate",

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from coterie.data.ahead import read_ahead
 from coterie.data.scaling import Scaler
 from coterie.data.views import Views
 
@@ -131,13 +131,8 @@ class Batches:
         if self.views.in_memory:
             yield _Direct(self)
             return
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            coming: Future[list[np.ndarray]] = pool.submit(self.read_chamber, int(order[0]))
-            for following in [*order[1:], None]:
-                held = coming.result()
-                if following is not None:
-                    coming = pool.submit(self.read_chamber, int(following))
-                yield _Held(held)
+        for held in read_ahead(self.read_chamber, [int(chamber) for chamber in order]):
+            yield _Held(held)
 
 
 class _Reader(Protocol):

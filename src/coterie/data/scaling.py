@@ -14,7 +14,8 @@ from coterie.collectives import ALONE, Collectives
 from coterie.data.views import Views
 from coterie.errors import InputError
 
-MODES = ("feature", "minmax", "sample", "none")
+MODES = ("feature", "minmax", "sample", "none", "angle", "feature-angle", "root")
+_FITTED = ("feature", "minmax", "angle", "feature-angle")
 
 Mode = str | Sequence[str] | Mapping[str, str]
 
@@ -79,7 +80,11 @@ class Scaler:
         - ``"feature"``: each column gets mean 0 and standard deviation 1;
         - ``"minmax"``: each column runs from 0 to 1;
         - ``"sample"``: each row is divided by its Euclidean length; a row of zeros stays;
-        - ``"none"``: nothing.
+        - ``"none"``: nothing;
+        - ``"angle"``: each column gets mean 0, then each row length 1;
+        - ``"feature-angle"``: ``"feature"``, then each row length 1;
+        - ``"root"``: each value becomes its square root, with its sign, then each row length 1; for counts and
+          histograms.
 
         A column that never changed while fitting becomes 0, whatever it holds later.
 
@@ -128,14 +133,14 @@ class Scaler:
         moments = self._pass(views, batch_rows)
         self.shifts_, self.scales_ = [], []
         for mode, one in zip(self.modes_, moments, strict=True):
-            joined = one.reduce(collectives) if mode in ("feature", "minmax") else one
+            joined = one.reduce(collectives) if mode in _FITTED else one
             shift, scale = _shift_and_scale(mode, joined)
             self.shifts_.append(shift)
             self.scales_.append(scale)
         return self
 
     def _pass(self, views: Views, batch_rows: int | None) -> list[Moments]:
-        fitted = [v for v, mode in enumerate(self.modes_) if mode in ("feature", "minmax")]
+        fitted = [v for v, mode in enumerate(self.modes_) if mode in _FITTED]
         moments = [Moments.of(np.empty((0, d), dtype=np.float32)) for d in views.dims]
         for rows in views.chunks(batch_rows) if fitted else ():
             there = views.present_rows(rows)
@@ -168,22 +173,27 @@ class Scaler:
         return scaled
 
     def inverse_transform(self, blocks: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Undo `transform`; the lengths of rows, which ``"sample"`` removes, do not come back."""
+        """Undo `transform`; the lengths of rows, which some modes remove, do not come back."""
         self._check_blocks(blocks)
         return [self._backward(v, np.asarray(block, np.float32)) for v, block in enumerate(blocks)]
 
     def _forward(self, v: int, block: np.ndarray) -> np.ndarray:
-        if self.modes_[v] == "none":
+        mode = self.modes_[v]
+        if mode == "none":
             return block.copy()
-        if self.modes_[v] == "sample":
+        if mode == "sample":
             return unit_rows(block)
+        if mode == "root":
+            return unit_rows(np.sign(block) * np.sqrt(np.abs(block)))
         scaled = block - self.shifts_[v]
         scaled /= self.scales_[v]
-        return scaled
+        return unit_rows(scaled) if mode.endswith("angle") else scaled
 
     def _backward(self, v: int, block: np.ndarray) -> np.ndarray:
         if self.modes_[v] in ("none", "sample"):
             return block.copy()
+        if self.modes_[v] == "root":
+            return np.sign(block) * np.square(block)
         restored = block * np.where(np.isinf(self.scales_[v]), np.float32(0.0), self.scales_[v])
         restored += self.shifts_[v]
         return restored
@@ -252,10 +262,12 @@ def unit_rows(block: np.ndarray) -> np.ndarray:
 
 def _shift_and_scale(mode: str, moments: Moments) -> tuple[np.ndarray, np.ndarray]:
     """Turn the moments of a view into what is subtracted and what is divided by."""
-    if mode not in ("feature", "minmax"):
+    if mode not in _FITTED:
         d = len(moments.mean)
         return np.zeros(d, np.float32), np.ones(d, np.float32)
-    if mode == "feature":
+    if mode == "angle":
+        shift, scale = moments.mean, np.ones_like(moments.mean)
+    elif mode.startswith("feature"):
         shift, scale = moments.mean, np.sqrt(moments.m2 / max(moments.count, 1.0))
     else:
         shift, scale = moments.low, moments.high - moments.low

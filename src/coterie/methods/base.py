@@ -14,6 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie.data import Views, as_views
+from coterie.engine.callbacks import Checkpoint, Progress
+from coterie.engine.checkpoint import stored_identity
+from coterie.engine.loop import Callback
 from coterie.errors import InputError
 from coterie.methods.params import Rule, check_params
 from coterie.methods.registry import METHODS, find_method
@@ -23,6 +26,9 @@ _READS_CLASSES = (
     "The check asks predict_proba of any estimator that takes sparse data for one column per class of y; "
     "a clusterer's columns are its clusters."
 )
+# Parameters that say where and how a run is watched, not what it computes.
+_BYSTANDERS = {"checkpoint", "checkpoint_every", "verbose", "device", "n_threads", "random_state"}
+
 EXPECTED_FAILED_CHECKS = {
     "check_estimator_sparse_matrix": _READS_CLASSES,
     "check_estimator_sparse_array": _READS_CLASSES,
@@ -52,6 +58,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {}
+    checkpoint: Any
+    checkpoint_every: int
+    verbose: int
+    seed_: int
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -87,6 +97,35 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         given = getattr(self, "random_state", None)
         generator = check_random_state(given)
         return int(given) if isinstance(given, Integral) else int(generator.randint(2**31 - 1))
+
+    def _run_seed(self) -> int:
+        """Return the seed of this run; one that goes on from a checkpoint without random_state keeps its seed."""
+        checkpoint = getattr(self, "checkpoint", None)
+        if getattr(self, "random_state", None) is None and checkpoint is not None:
+            stored = stored_identity(checkpoint)
+            if "seed" in stored:
+                return int(stored["seed"])
+        return self._draw_seed()
+
+    def _resolved(self) -> dict[str, Any]:
+        """Return the parameters as they are in effect."""
+        return self.get_params(deep=False)
+
+    def _watchers(self, fingerprint: list[Any]) -> list[Callback]:
+        """Return the callbacks of training that `verbose` and `checkpoint` ask for."""
+        callbacks: list[Callback] = []
+        if self.verbose:
+            callbacks.append(Progress(type(self).__name__))
+        if self.checkpoint is not None:
+            params = {name: value for name, value in self._resolved().items() if name not in _BYSTANDERS}
+            identity = {
+                "method": type(self).__name__,
+                "parameters": {name: as_json(name, value) for name, value in params.items()},
+                "data": fingerprint,
+                "seed": self.seed_,
+            }
+            callbacks.append(Checkpoint(self.checkpoint, self.checkpoint_every, identity))
+        return callbacks
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the cluster of each row.

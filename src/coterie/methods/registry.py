@@ -47,6 +47,12 @@ METHODS = (
         "deep clustering with slow exemplars",
         "one view of any kind; you want exemplars you can look at; data too large for memory",
     ),
+    Method(
+        "LargeMvCNet",
+        "coterie.methods.largemvc",
+        "anchors shared by several views, by unfolded block descent",
+        "many rows, several views, noisy or missing views",
+    ),
 )
 
 

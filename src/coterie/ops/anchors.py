@@ -33,14 +33,23 @@ def anchor_weights(rows: Tensor, anchors: Tensor, n_nearest: int = 5) -> sparse.
     p = min(n_nearest, len(anchors) - 1)
     if p < 1:
         return sparse.csr_matrix(np.ones((len(rows), 1)))
-    parts = [_weights(part, anchors, p) for part in rows.split(_CHUNK)]
+    parts = [nearest_anchors(part, anchors, p) for part in rows.split(_CHUNK)]
     columns = torch.cat([columns for columns, _ in parts]).cpu().numpy()
     values = torch.cat([values for _, values in parts]).cpu().numpy()
     starts = np.arange(0, columns.size + 1, p)
     return sparse.csr_matrix((values.ravel(), columns.ravel(), starts), shape=(len(rows), len(anchors)))
 
 
-def _weights(rows: Tensor, anchors: Tensor, p: int) -> tuple[Tensor, Tensor]:
+def nearest_anchors(rows: Tensor, anchors: Tensor, p: int) -> tuple[Tensor, Tensor]:
+    """Return the numbers of the p nearest anchors of each row and their weights, both (n, p); p < m.
+
+    The weights are those of `anchor_weights`, in double precision.
+
+    Examples
+    --------
+    >>> nearest_anchors(torch.tensor([[1.0]]), torch.tensor([[9.0], [0.0], [2.0]]), 2)[0].sort().values
+    tensor([[1, 2]])
+    """
     closest = squared_distances(rows, anchors).double().topk(p + 1, largest=False)
     gaps = closest.values[:, p:] - closest.values[:, :p]
     total = gaps.sum(1, keepdim=True)

@@ -1,10 +1,11 @@
-"""How well a partition keeps neighbours together: modularity."""
+"""How well a partition keeps neighbours together: modularity, and the parts of the normalised cut."""
 
 # n rows, p neighbours of a row, k clusters
 
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
 
 def weight_between(table: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -51,3 +52,23 @@ def modularity(between: np.ndarray) -> float:
     shares = between / between.sum()
     touching = (shares.sum(0) + shares.sum(1)) / 2
     return float(np.trace(shares) - (touching**2).sum())
+
+
+def cluster_cuts(
+    graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return each row's weight to each cluster (n, k), each cluster's weight inside itself and its volume (k,).
+
+    Examples
+    --------
+    >>> path = sparse.csr_matrix([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    >>> ties, inside, volume = cluster_cuts(path, np.array([0, 0, 1]), 2)
+    >>> inside, volume
+    (array([2., 0.]), array([3., 1.]))
+    """
+    n_rows = len(labels)
+    member = sparse.csr_matrix((np.ones(n_rows), (np.arange(n_rows), labels)), shape=(n_rows, n_clusters))
+    ties = np.asarray((graph @ member).todense())
+    inside = np.bincount(labels, weights=ties[np.arange(n_rows), labels], minlength=n_clusters)
+    volume = np.bincount(labels, weights=ties.sum(1), minlength=n_clusters)
+    return ties, inside, np.maximum(volume, np.finfo(float).eps)

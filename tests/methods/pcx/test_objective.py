@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from coterie.methods.pcx import objective
+from coterie.ops.memberships import calibrated_tau, log_memberships
 
 
 def codes_and_centroids(seed: int, b: int = 12, d: int = 3, k: int = 4) -> tuple[Tensor, Tensor]:
@@ -75,7 +76,7 @@ def test_gradient_of_the_clustering_loss_is_twice_the_difference_over_batch_and_
 @given(seeds, st.floats(0.01, 50))
 def test_memberships_are_a_softmax_whose_argmax_does_not_depend_on_tau(seed, tau):
     distances = naive_distances(*codes_and_centroids(seed))
-    memberships = objective.log_memberships(distances, tau).exp().double()
+    memberships = log_memberships(distances, tau).exp().double()
     naive = torch.exp(-tau * (distances - distances.min(1, keepdim=True).values))
     naive /= naive.sum(1, keepdim=True)
     torch.testing.assert_close(memberships, naive, atol=1e-5, rtol=1e-4)
@@ -86,36 +87,34 @@ def test_memberships_are_a_softmax_whose_argmax_does_not_depend_on_tau(seed, tau
 @given(seeds, st.floats(0.3, 0.99))
 def test_calibration_finds_the_tau_of_a_mean_confidence_whatever_the_scale(seed, certainty):
     distances = naive_distances(*codes_and_centroids(seed, b=30))
-    tau = objective.calibrated_tau(distances, certainty)
-    mean = float(objective.log_memberships(distances, tau).exp().amax(1).mean())
+    tau = calibrated_tau(distances, certainty)
+    mean = float(log_memberships(distances, tau).exp().amax(1).mean())
     assert mean == pytest.approx(certainty, abs=1e-3)
-    assert objective.calibrated_tau(1000 * distances, certainty) == pytest.approx(tau / 1000, rel=1e-3)
+    assert calibrated_tau(1000 * distances, certainty) == pytest.approx(tau / 1000, rel=1e-3)
 
 
 def test_calibration_of_rows_that_are_equally_near_to_all_is_finite():
-    assert objective.calibrated_tau(torch.ones(3, 2), 0.9) == 1.0
-    assert math.isfinite(objective.calibrated_tau(torch.tensor([[0.0, 1.0]]), 1.0))
+    assert calibrated_tau(torch.ones(3, 2), 0.9) == 1.0
+    assert math.isfinite(calibrated_tau(torch.tensor([[0.0, 1.0]]), 1.0))
 
 
 @given(seeds, st.floats(0.01, 10))
 def test_entropy_lies_between_zero_and_log_k(seed, tau):
-    value = float(
-        objective.entropy(objective.log_memberships(naive_distances(*codes_and_centroids(seed)), tau))
-    )
+    value = float(objective.entropy(log_memberships(naive_distances(*codes_and_centroids(seed)), tau)))
     assert -1e-6 <= value <= math.log(4) + 1e-6
 
 
 def test_entropy_vanishes_for_sharp_memberships_and_equals_the_naive_sum():
     distances = torch.tensor([[1.0, 2.0, 4.0], [3.0, 0.5, 9.0]])
-    lam = objective.log_memberships(distances, 0.3).exp()
+    lam = log_memberships(distances, 0.3).exp()
     naive = -sum(float(p) * math.log(float(p)) for row in lam for p in row) / 2
     assert float(objective.entropy(lam.log())) == pytest.approx(naive, rel=1e-5)
-    assert float(objective.entropy(objective.log_memberships(distances, 1e4))) == pytest.approx(0, abs=1e-6)
+    assert float(objective.entropy(log_memberships(distances, 1e4))) == pytest.approx(0, abs=1e-6)
 
 
 @given(seeds)
 def test_imbalance_is_lowest_for_equal_clusters_and_equals_the_naive_sum(seed):
-    log_lambda = objective.log_memberships(naive_distances(*codes_and_centroids(seed)), 0.5)
+    log_lambda = log_memberships(naive_distances(*codes_and_centroids(seed)), 0.5)
     mean = [float(log_lambda[:, k].exp().mean()) for k in range(4)]
     value = float(objective.imbalance(log_lambda))
     assert value == pytest.approx(sum(p * math.log(p) for p in mean), rel=1e-4, abs=1e-5)

@@ -12,6 +12,7 @@ from coterie.data.batches import Batch, Batches
 from coterie.engine.loop import Loop
 from coterie.methods.pcx import build, objective
 from coterie.methods.pcx.training import PCXTask
+from coterie.ops.memberships import log_memberships
 
 X = np.random.default_rng(0).normal(size=(120, 6)).astype(np.float32)
 
@@ -132,7 +133,7 @@ def test_rows_keep_the_start_while_it_is_held_and_go_to_the_nearest_centroid_aft
         assert torch.equal(carried.labels, expected)
         mates = task.network.encode(torch.from_numpy(X[rows + 40]))
         theirs = torch.from_numpy((rows + 40) % 4) if held else task.network.distances(mates).argmin(1)
-        naive = objective.consistency(objective.log_memberships(distances, task._tau()), theirs)
+        naive = objective.consistency(log_memberships(distances, task._tau()), theirs)
         torch.testing.assert_close(losses["consistency"].detach(), naive.detach(), rtol=1e-4, atol=1e-5)
 
 

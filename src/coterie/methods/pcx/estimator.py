@@ -15,24 +15,20 @@ from torch import Tensor, nn
 
 from coterie.data import Scaler, Views
 from coterie.data.batches import Batches
-from coterie.engine.callbacks import Checkpoint, EarlyStopping, Progress
-from coterie.engine.checkpoint import stored_identity
+from coterie.engine.callbacks import EarlyStopping
 from coterie.engine.device import resolve_device, thread_cap
 from coterie.engine.loop import Callback
 from coterie.errors import InputError
-from coterie.methods.base import Assignment, Clusterer, as_json
+from coterie.methods.base import Assignment, Clusterer
 from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, sizes, whole
 from coterie.methods.pcx import build, fitting
 from coterie.methods.pcx.fitting import Parts
-from coterie.methods.pcx.objective import log_memberships
 from coterie.methods.pcx.presets import PRESETS
 from coterie.methods.pcx.settings import Settings
 from coterie.nn.metric import KINDS, MetricChoice
+from coterie.ops.memberships import log_memberships
 from coterie.ops.partition import PARTITIONS
 from coterie.store import below, versions
-
-# Parameters that say where and how a run is watched, not what it computes.
-_BYSTANDERS = {"checkpoint", "checkpoint_every", "verbose", "device", "n_threads", "random_state"}
 
 
 class PCX(Clusterer):
@@ -93,7 +89,7 @@ class PCX(Clusterer):
         Nearest neighbours that partners are drawn from; 0 turns everything that needs neighbours off.
     neighbor_weight : float, default=1.0
         Weight of the neighbour contrast on the code.
-    attraction : float, default=1.5
+    attraction : float, default=1.0
         How much harder partners pull than strangers push.
     centroid_weight : float, default=1.0
         Weight eta1 of the clustering loss.
@@ -265,7 +261,7 @@ class PCX(Clusterer):
         clip_norm: float | None = None,
         n_neighbors: int = 15,
         neighbor_weight: float = 1.0,
-        attraction: float = 1.5,
+        attraction: float = 1.0,
         centroid_weight: float = 1.0,
         entropy_weight: float = 0.1,
         consistency_weight: float = 1.0,
@@ -436,29 +432,11 @@ class PCX(Clusterer):
                 "leave the view or the row out, or use a method for missing views."
             )
 
-    def _run_seed(self) -> int:
-        """Return the seed of this run; one that goes on from a checkpoint without random_state keeps its seed."""
-        if self.random_state is None and self.checkpoint is not None:
-            stored = stored_identity(self.checkpoint)
-            if "seed" in stored:
-                return int(stored["seed"])
-        return self._draw_seed()
-
     def _callbacks(self, parts: Parts) -> list[Callback]:
-        callbacks: list[Callback] = []
-        if self.verbose:
-            callbacks.append(Progress(type(self).__name__))
+        callbacks = self._watchers(parts.fingerprint())
         if self.early_stopping:
-            callbacks.append(EarlyStopping("changed", below=1e-3, patience=10))
-        if self.checkpoint is not None:
-            params = {name: value for name, value in self._resolved().items() if name not in _BYSTANDERS}
-            identity = {
-                "method": type(self).__name__,
-                "parameters": {name: as_json(name, value) for name, value in params.items()},
-                "data": parts.fingerprint(),
-                "seed": parts.seed,
-            }
-            callbacks.append(Checkpoint(self.checkpoint, self.checkpoint_every, identity))
+            # Before the checkpoint, which writes the last epoch of a run that stops.
+            callbacks.insert(0, EarlyStopping("changed", below=1e-3, patience=10))
         return callbacks
 
     def _finish(self, parts: Parts, settings: Settings) -> None:

@@ -20,10 +20,10 @@ from coterie.engine.loop import Callback, Loop
 from coterie.engine.pairs import NeighbourPairs
 from coterie.methods.pcx import build
 from coterie.methods.pcx.network import PCXNetwork
-from coterie.methods.pcx.objective import calibrated_tau
 from coterie.methods.pcx.settings import Settings
 from coterie.methods.pcx.training import PCXTask, assign_rows
 from coterie.nn.metric import MetricChoice
+from coterie.ops.memberships import calibrated_tau
 from coterie.ops.pca import principal_axes
 
 

@@ -52,41 +52,6 @@ def clustering(distances: Tensor, labels: Tensor, weights: Tensor | None = None)
     return (own if weights is None else own * weights[labels]).mean()
 
 
-def log_memberships(distances: Tensor, tau: float | Tensor) -> Tensor:
-    """Return log lambda of Eq. 2: the log-softmax over clusters of -tau ||z_n - mu_k||^2, in float32.
-
-    Examples
-    --------
-    >>> log_memberships(torch.tensor([[1.0, 1.0]]), tau=5.0).exp()
-    tensor([[0.5000, 0.5000]])
-    """
-    return F.log_softmax(-tau * distances.float(), dim=1)
-
-
-def calibrated_tau(distances: Tensor, certainty: float) -> float:
-    """Return the tau of Eq. 2 with which the mean largest membership is `certainty`.
-
-    The mean grows with tau from 1 / k towards 1, so bisection finds it; beyond either end it gives the end.
-
-    Examples
-    --------
-    >>> distances = torch.tensor([[0.0, 1.0], [0.5, 0.7]])
-    >>> tau = calibrated_tau(distances, 0.9)
-    >>> round(float(log_memberships(distances, tau).exp().amax(1).mean()), 4)
-    0.9
-    """
-    gap = (distances - distances.amin(1, keepdim=True)).double()
-    scale = float(gap.sum(1).mean())
-    if scale == 0:
-        return 1.0
-    low, high = -12.0, 12.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        mean = float((-(10**middle) / scale * gap).softmax(1).amax(1).mean())
-        low, high = (middle, high) if mean < certainty else (low, middle)
-    return 10**middle / scale
-
-
 def entropy(log_lambda: Tensor) -> Tensor:
     """Return L_ME of Eq. 8, the mean entropy of the soft assignments, between 0 and log k.
 

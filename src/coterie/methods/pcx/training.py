@@ -21,6 +21,7 @@ from coterie.methods.pcx.settings import Settings
 from coterie.ops.communities import modularity, weight_between
 from coterie.ops.kmeans import kmeans
 from coterie.ops.matching import match_centers
+from coterie.ops.memberships import log_memberships
 from coterie.ops.neighbours import neighbour_table, shared_neighbours
 from coterie.ops.partition import partition
 from coterie.store import below
@@ -114,7 +115,7 @@ class PCXTask:
         terms["reconstruction"] = self._reconstruction(x, decoded)
         terms["clustering"] = objective.clustering(distances, labels, self._size_weights())
         self._track(terms["clustering"], distances)
-        log_lambda = objective.log_memberships(distances, self._tau())
+        log_lambda = log_memberships(distances, self._tau())
         if self._entropy_is_on():
             terms["entropy"] = objective.entropy(log_lambda)
         if self.settings.balance_weight > 0:
@@ -148,7 +149,7 @@ class PCXTask:
         record: dict[str, float | str | int] = {
             "phase": "cluster",
             "used_clusters": int((self._idle < self.batches.per_epoch).sum()),
-            "certainty": float(objective.log_memberships(distances, self._tau()).exp().amax(1).mean()),
+            "certainty": float(log_memberships(distances, self._tau()).exp().amax(1).mean()),
         }
         if self._probe_labels is not None and self.settings.past_burn_in(epoch):
             record["changed"] = float((labels != self._probe_labels).double().mean())

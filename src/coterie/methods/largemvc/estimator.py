@@ -1,0 +1,507 @@
+"""`LargeMvCNet`: what a person calls."""
+
+# n rows, v views, d columns of a view, m anchors, c clusters
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from coterie.data import Scaler, Views
+from coterie.data.batches import Batches
+from coterie.engine.device import resolve_device, thread_cap
+from coterie.engine.distributed import current_collectives
+from coterie.engine.loop import Loop
+from coterie.errors import InputError
+from coterie.methods.base import Assignment, Clusterer
+from coterie.methods.largemvc import fitting, start
+from coterie.methods.largemvc.features import ColumnFeatures, Guard, LandmarkFeatures
+from coterie.methods.largemvc.inputs import Inputs
+from coterie.methods.largemvc.network import UnfoldedNetwork
+from coterie.methods.largemvc.training import LOSSES, LargeMvCTask
+from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, whole
+from coterie.ops.distances import squared_distances
+from coterie.ops.memberships import calibrated_tau, log_memberships
+from coterie.store import below, versions
+
+_CORRUPT_WEIGHT = 0.5
+
+
+class LargeMvCNet(Clusterer):
+    """Clusters rows that have several views, some of them missing or corrupt (LargeMvC-Net).
+
+    Each row gets one non-negative code from all the views it has. A view is explained by the code through anchors
+    of its own; what no code explains counts as noise and loses weight. Everything is linear in the rows and works
+    on data larger than memory.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many clusters to find.
+    views : list or mapping, optional
+        Column groups, when one 2-D array holds several views.
+    scale : str, list or mapping, default="auto"
+        Scaling of each view, see `coterie.data.Scaler`. ``"auto"`` takes for each view the one under which the
+        views agree most on which rows are near each other.
+    features : {"landmarks", "columns"}, default="landmarks"
+        What the layers see of a view: how near a row is to the view's landmarks, or the scaled columns, as in the
+        paper.
+    n_landmarks : int or "auto", default="auto"
+        Landmarks of a view; ten a cluster and 1,000 at least by default.
+    n_anchors : int or "auto", default="auto"
+        Length of the code; one anchor a cluster by default.
+    init : {"graph", "kmeans"}, default="graph"
+        Where the anchors start: the least cut of the sum of the views' neighbour graphs, or the paper's k-means on
+        the views side by side. Both look at 10,000 rows at most.
+    n_neighbors : int, default=10
+        Nearest neighbours of a row in each view's graph.
+    n_layers : int, default=2
+        Layers of the network; without training, sweeps of block descent.
+    sparsity : float, default=0.05
+        Threshold alpha of the code, as a share of the mean largest entry.
+    noise : bool, default=True
+        Whether rows of a view may be corrupt; False is the paper's AMvC-Net.
+    noise_quantile : float, default=0.9
+        Share of the rows of a view that are taken as they are when the noise threshold is set.
+    fixed_anchors : bool, default=False
+        Whether the anchors stay where they started; with ``noise=False`` the paper's RMvC-Net.
+    per_view_threshold : bool, default=False
+        Whether each view is thresholded before the average, as printed. It can raise the objective.
+    max_epochs : int, default=0
+        Epochs that train R, U and the thresholds. Without any the network is exact block descent.
+    loss : {"objective", "recon"}, default="objective"
+        What training minimises: the objective with its noise and sparsity terms, or the paper's Eq. 14.
+    batch_size : int, default=1024
+    learning_rate : float, default=0.01
+        Of Adam.
+    checkpoint : path, optional
+        File to write the state of training to and to go on from when it is there.
+    checkpoint_every : int, default=10
+        Epochs between checkpoints.
+    device : str, default="auto"
+        A torch device; ``"auto"`` is a GPU where there is one.
+    n_threads : int, optional
+        Most threads that torch may use.
+    verbose : int, default=0
+        1 shows a progress bar on a terminal.
+    random_state : int, RandomState or None, default=None
+        Decides everything random.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,)
+        The cluster of each row.
+    view_weights_ : ndarray of shape (v,)
+        Share of each view that the codes explain.
+    view_agreement_ : ndarray of shape (v, v)
+        How much oftener than by chance two views name the same neighbours.
+    row_weights_ : ndarray of shape (n, v)
+        How much each row counts in each view: 1 where it fits, less where it is noisy, 0 where it is missing.
+    noise_ : ndarray of bool, shape (n, v)
+        Which rows of which views were judged corrupt.
+    anchors_ : list of ndarray of shape (m, d)
+        The anchors in the space of each view.
+    cluster_centers_ : ndarray of shape (n_clusters, m)
+        The centres, in the space of the codes of unit length.
+    cluster_sizes_ : ndarray of shape (n_clusters,)
+    exemplar_indices_ : ndarray of shape (n_clusters,)
+        The rows nearest to the centres.
+    exemplars_ : ndarray of shape (n_clusters, d), or a list of them, one per view
+        The centres in the space of each view.
+    inertia_ : float
+        Sum of the squared distances of the codes to their centres.
+    history_ : list of dict
+        One record per epoch and per sweep; a sweep's `objective` never rises while nothing was trained.
+    scaler_ : Scaler
+        Its `modes_` are the scalings that were chosen.
+    inputs_, network_ : torch modules
+    tau_ : float
+        Sharpness of `predict_proba`: the mean confidence is the share of neighbours that are in one cluster.
+    seed_ : int
+        The number that decided everything random in this fit.
+    n_iter_ : int
+        Epochs and sweeps done.
+    n_features_in_ : int
+    view_names_in_ : ndarray of str
+    versions_ : dict
+        Of the packages that the result depends on.
+
+    Notes
+    -----
+    The method is that of "LargeMvC-Net" (ACM MM 2025) as corrected by our page on it; landmarks, the graph start,
+    the choice of scalings and the guard against corrupt rows are ours.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie import LargeMvCNet
+    >>> rng = np.random.default_rng(0)
+    >>> kind = np.repeat([0, 1], 50)
+    >>> left, right = kind[:, None] * 4 + rng.normal(size=(2, 100, 6))
+    >>> right[7] = np.nan  # this row has no right view
+    >>> model = LargeMvCNet(n_clusters=2, random_state=0).fit({"left": left, "right": right})
+    >>> sorted(model.cluster_sizes_.tolist())
+    [50, 50]
+    """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "n_clusters": whole(1),
+        "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
+        "features": one_of("landmarks", "columns"),
+        "n_landmarks": either(one_of("auto"), whole(1)),
+        "n_anchors": either(one_of("auto"), whole(1)),
+        "init": one_of("graph", "kmeans"),
+        "n_neighbors": whole(1),
+        "n_layers": whole(1),
+        "sparsity": real(0),
+        "noise": flag(),
+        "noise_quantile": real(0, 1),
+        "fixed_anchors": flag(),
+        "per_view_threshold": flag(),
+        "max_epochs": whole(0),
+        "loss": one_of(*LOSSES),
+        "batch_size": whole(1),
+        "learning_rate": real(0, above=True),
+        "checkpoint_every": whole(1),
+        "n_threads": either(one_of(None), whole(1)),
+        "verbose": either(whole(0), flag()),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        views: Any = None,
+        scale: Any = "auto",
+        features: str = "landmarks",
+        n_landmarks: int | str = "auto",
+        n_anchors: int | str = "auto",
+        init: str = "graph",
+        n_neighbors: int = 10,
+        n_layers: int = 2,
+        sparsity: float = 0.05,
+        noise: bool = True,
+        noise_quantile: float = 0.9,
+        fixed_anchors: bool = False,
+        per_view_threshold: bool = False,
+        max_epochs: int = 0,
+        loss: str = "objective",
+        batch_size: int = 1024,
+        learning_rate: float = 0.01,
+        checkpoint: str | None = None,
+        checkpoint_every: int = 10,
+        device: str = "auto",
+        n_threads: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.views = views
+        self.scale = scale
+        self.features = features
+        self.n_landmarks = n_landmarks
+        self.n_anchors = n_anchors
+        self.init = init
+        self.n_neighbors = n_neighbors
+        self.n_layers = n_layers
+        self.sparsity = sparsity
+        self.noise = noise
+        self.noise_quantile = noise_quantile
+        self.fixed_anchors = fixed_anchors
+        self.per_view_threshold = per_view_threshold
+        self.max_epochs = max_epochs
+        self.loss = loss
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.device = device
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.random_state = random_state
+
+    # Fitting
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+            Rows to cluster. A view is missing for a row where it is all NaN, or by a mask.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        data = self._check_input(X, reset=True)
+        self._check_rows(data)
+        with thread_cap(self.n_threads):
+            self._fit(data)
+        return self
+
+    def _check_rows(self, data: Views) -> None:
+        least = max(2, self.n_clusters, self._code_length())
+        if data.n_rows < least:
+            raise InputError(
+                f"n_samples={data.n_rows} should be >= n_clusters={self.n_clusters}, >= n_anchors="
+                f"{self._code_length()} and at least 2 (1 sample is no cluster); ask for fewer or give more rows."
+            )
+
+    def _code_length(self) -> int:
+        return self.n_clusters if self.n_anchors == "auto" else int(self.n_anchors)
+
+    def _fit(self, data: Views) -> None:
+        self.seed_ = self._run_seed()
+        params, device = self.get_params(deep=False), resolve_device(self.device)
+        generator = torch.Generator().manual_seed(self.seed_)
+        sample = fitting.draw_sample(data, guard=self.noise, seed=self.seed_, generator=generator)
+        k = min(self.n_neighbors, len(sample.sound) - 1)
+        self.scaler_ = fitting.fit_scaler(sample, self.scale, data.names, k, generator)
+        self.inputs_ = fitting.fit_inputs(sample, self.scaler_, params, generator).to(device)
+        seen = self.inputs_.see(sample.blocks, sample.there)
+        began = self._start(sample, seen.rows, k, generator)
+        self.view_agreement_ = began.agreement
+        self.network_ = self._build().to(device)
+        alpha = fitting.start_network(self.network_, seen, began.labels.to(device), params)
+        self.history_ = self._train(data, alpha, sample.fingerprint()) if self.max_epochs else []
+        self._descend(data, alpha)
+        self._cluster(data, seen, began, generator)
+
+    def _start(
+        self, sample: fitting.Sample, features: list[Tensor], k: int, generator: torch.Generator
+    ) -> start.Start:
+        scaled = [torch.from_numpy(rows) for rows in self.scaler_.transform(sample.blocks, sample.sound)]
+        m = self._code_length()
+        found = start.graph_start(scaled, sample.sound, m, n_neighbors=k, generator=generator)
+        if self.init == "graph":
+            return found
+        return found.with_labels(start.kmeans_start(torch.hstack(features).cpu(), m, generator=generator))
+
+    def _build(self) -> UnfoldedNetwork:
+        return UnfoldedNetwork(
+            self.inputs_.widths,
+            self._code_length(),
+            self.n_layers,
+            noise=self.noise,
+            per_view=self.per_view_threshold,
+        )
+
+    def _train(self, data: Views, alpha: float, checksum: int) -> list[dict[str, Any]]:
+        """Train R, U and the thresholds."""
+        plain = Scaler("none").fit(data)
+        batches = Batches(data, plain, batch_size=self.batch_size, seed=self.seed_)
+        collectives = current_collectives()
+        task = LargeMvCTask(
+            self.network_,
+            self.inputs_,
+            data,
+            loss=self.loss,
+            alpha=alpha,
+            learning_rate=self.learning_rate,
+            fixed_anchors=self.fixed_anchors,
+            collectives=collectives,
+        )
+        loop = Loop(
+            task,
+            batches.epoch,
+            per_epoch=batches.per_epoch,
+            max_epochs=self.max_epochs,
+            callbacks=self._watchers([data.n_rows, list(data.dims), checksum]),
+            collectives=collectives,
+        )
+        loop.run()
+        return loop.history
+
+    def _descend(self, data: Views, alpha: float) -> None:
+        """Sweep over all rows once a layer, so that the anchors of each layer fit the parameters as they are."""
+        for layer in range(self.n_layers):
+            value = fitting.sweep(
+                self.network_,
+                self.inputs_.stream(data),
+                layer,
+                alpha=alpha,
+                fixed=self.fixed_anchors,
+                collectives=current_collectives(),
+            )
+            self.history_ = [
+                *self.history_,
+                {"epoch": len(self.history_), "phase": "sweep", "layer": layer, "objective": value},
+            ]
+
+    def _cluster(self, data: Views, seen: Any, began: start.Start, generator: torch.Generator) -> None:
+        """Place the centres on the sample, then label every row."""
+        with torch.no_grad():
+            codes = fitting.directions(self.network_(seen.rows, seen.present)[-1])
+        whole = self._code_length() == self.n_clusters
+        labels = began.labels.to(codes.device) if whole else None
+        self._centers = fitting.place_centers(codes, labels, self.n_clusters, generator=generator)
+        self.tau_ = calibrated_tau(squared_distances(codes, self._centers), began.kept)
+        found = fitting.assign_all(self.network_, self.inputs_.stream(data), self._centers)
+        self.labels_, self.exemplar_indices_, self.inertia_ = found.labels, found.exemplars, found.inertia
+        self.row_weights_, self.view_weights_ = found.weights, found.explained
+        self.noise_ = found.corrupt | ((found.weights > 0) & (found.weights < _CORRUPT_WEIGHT))
+        self.versions_ = versions()
+        self._describe()
+
+    def _describe(self) -> None:
+        """Set the attributes that follow from others."""
+        self.n_iter_ = len(self.history_)
+        self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters)
+        self._n_features_out = self._code_length()
+        last = self.network_.anchors(self.n_layers)
+        self.anchors_ = self.inputs_.back(last)
+        self.cluster_centers_ = self._centers.cpu().numpy()
+        exemplars = self.inputs_.back([self._centers @ one for one in last])
+        self.exemplars_ = exemplars[0] if len(exemplars) == 1 else exemplars
+
+    # Using a fitted model
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the codes of rows, (n, m): non-negative, one for all views.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+
+        Returns
+        -------
+        ndarray of shape (n, m), float32
+        """
+        return np.concatenate([codes.cpu().numpy() for codes, _ in self._over(X)])
+
+    def inverse_transform(self, codes: Any) -> list[np.ndarray]:
+        """Return what each view of rows with these codes should look like, missing views included.
+
+        Parameters
+        ----------
+        codes : array-like of shape (n, m)
+            From `transform`.
+
+        Returns
+        -------
+        list of ndarray of shape (n, d), one a view
+        """
+        check_is_fitted(self)
+        given = torch.as_tensor(np.asarray(codes, dtype=np.float32)).to(self._centers.device)
+        if given.ndim != 2 or given.shape[1] != self._n_features_out:
+            raise InputError(
+                f"codes has shape {tuple(given.shape)} but needs {self._n_features_out} columns, as transform gives."
+            )
+        return self.inputs_.back([given @ one for one in self.network_.anchors(self.n_layers)])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the cluster of each row: the nearest centre of its code.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return np.concatenate([distances.argmin(1).cpu().numpy() for _, distances in self._over(X)])
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return each row's memberships.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+
+        Returns
+        -------
+        ndarray of shape (n, c), float32
+            Rows sum to one.
+        """
+        return np.concatenate(
+            [log_memberships(distances, self.tau_).exp().cpu().numpy() for _, distances in self._over(X)]
+        )
+
+    def assign(self, X: Any) -> Assignment:
+        """Return the cluster of each row and how sure it is, in one pass over the rows.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+
+        Returns
+        -------
+        Assignment
+            `labels` as `predict` gives them, and `confidence`, the largest membership of `predict_proba`.
+        """
+        labels, confidence = [], []
+        for _, distances in self._over(X):
+            labels.append(distances.argmin(1).cpu().numpy())
+            confidence.append(log_memberships(distances, self.tau_).exp().amax(1).cpu().numpy())
+        return Assignment(np.concatenate(labels), np.concatenate(confidence))
+
+    @torch.no_grad()
+    def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
+        check_is_fitted(self)
+        data = self._check_input(X, reset=False)
+        with thread_cap(self.n_threads):
+            for seen in self.inputs_.stream(data):
+                last = self.network_(seen.rows, seen.present)[-1]
+                yield last.codes, squared_distances(fitting.directions(last), self._centers)
+
+    # Saving
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        values = {
+            "seed": self.seed_,
+            "tau": self.tau_,
+            "inertia": self.inertia_,
+            "history": self.history_,
+            "scale": list(self.scaler_.modes_),
+            "widths": self.inputs_.widths,
+            "guards": [len(guard.prototypes) for guard in self.inputs_.guards],
+        }
+        arrays = {f"network.{name}": one.cpu().numpy() for name, one in self.network_.state_dict().items()}
+        arrays |= {f"inputs.{name}": one.cpu().numpy() for name, one in self.inputs_.state_dict().items()}
+        arrays |= {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
+        arrays |= {
+            "centers": self.cluster_centers_,
+            "labels": self.labels_,
+            "exemplar_indices": self.exemplar_indices_,
+            "row_weights": self.row_weights_,
+            "noise": self.noise_,
+            "view_weights": self.view_weights_,
+            "view_agreement": self.view_agreement_,
+        }
+        return values, arrays
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        device = resolve_device(self.device)
+        self.seed_, self.tau_, self.inertia_ = values["seed"], values["tau"], values["inertia"]
+        self.history_ = values["history"]
+        self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
+        sizes = list(zip(values["widths"], self.view_dims_in_, strict=True))
+        features: list[ColumnFeatures | LandmarkFeatures] = (
+            [ColumnFeatures(d) for _, d in sizes]
+            if self.features == "columns"
+            else [LandmarkFeatures(width, d) for width, d in sizes]
+        )
+        guards = [Guard(size, d) for size, d in zip(values["guards"], self.view_dims_in_, strict=False)]
+        self.inputs_ = Inputs(self.scaler_, features, guards)
+        self.inputs_.load_state_dict(_tensors(below("inputs.", arrays)))
+        self.network_ = self._build()
+        self.network_.load_state_dict(_tensors(below("network.", arrays)))
+        self.inputs_.to(device), self.network_.to(device)
+        self._centers = torch.from_numpy(arrays["centers"]).to(device)
+        self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]
+        self.row_weights_, self.noise_ = arrays["row_weights"], arrays["noise"].astype(bool)
+        self.view_weights_, self.view_agreement_ = arrays["view_weights"], arrays["view_agreement"]
+        self._describe()
+
+
+def _tensors(arrays: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}

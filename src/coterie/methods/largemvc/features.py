@@ -1,0 +1,169 @@
+"""What the layers see of each view: its scaled columns, or how near a row is to the view's landmarks."""
+
+# n rows, b rows of a batch, v views, d columns of a view, q landmarks
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from coterie.ops.anchors import nearest_anchors
+from coterie.ops.distances import nearest, squared_distances
+from coterie.ops.kmeans import kmeans
+
+_NEAREST = 5
+_CORRUPT = 3.0
+_LEAST = 1e-12
+
+
+class ColumnFeatures(nn.Module):
+    """The columns themselves, divided by one number so that all views weigh the same (spec largemvc 2.6).
+
+    Parameters
+    ----------
+    n_columns : int
+
+    Examples
+    --------
+    >>> features = ColumnFeatures(2).fit(torch.tensor([[3.0, 4.0], [0.0, 5.0]]))
+    >>> features(torch.tensor([[3.0, 4.0]])).square().sum()
+    tensor(1.)
+    """
+
+    spread: Tensor
+
+    def __init__(self, n_columns: int) -> None:
+        super().__init__()
+        self.width = n_columns
+        self.register_buffer("spread", torch.ones(()))
+
+    @torch.no_grad()
+    def fit(self, rows: Tensor) -> ColumnFeatures:
+        """Learn the size of a row from a sample of present rows."""
+        self.spread.copy_(_row_size(rows))
+        return self
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Return the features of scaled rows."""
+        return rows / self.spread
+
+    def back(self, features: Tensor) -> Tensor:
+        """Return the scaled rows that have these features."""
+        return features * self.spread
+
+
+class LandmarkFeatures(nn.Module):
+    r"""How near a row is to landmarks of its view: the weights of an anchor graph, columns made equally heavy.
+
+    The features of all rows are Z D^{-1/2} with the graph's weights Z (n, q) and its column sums D, divided by one
+    number. J on them asks for a non-negative code that tells which landmarks a row shares with others: spectral
+    clustering of the anchor graph with the constraint kept. Curved groups, which no anchor in the columns can
+    follow, are flat in these features.
+
+    Parameters
+    ----------
+    n_landmarks, n_columns : int
+
+    Examples
+    --------
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> rows = torch.rand(40, 3, generator=generator)
+    >>> LandmarkFeatures(8, 3).fit(rows, 10 * rows, generator=generator)(rows).shape
+    torch.Size([40, 8])
+    """
+
+    landmarks: Tensor
+    originals: Tensor
+    scale: Tensor
+
+    def __init__(self, n_landmarks: int, n_columns: int) -> None:
+        super().__init__()
+        self.width = n_landmarks
+        self.register_buffer("landmarks", torch.zeros(n_landmarks, n_columns))
+        self.register_buffer("originals", torch.zeros(n_landmarks, n_columns))
+        self.register_buffer("scale", torch.ones(n_landmarks))
+
+    @torch.no_grad()
+    def fit(self, rows: Tensor, originals: Tensor, *, generator: torch.Generator) -> LandmarkFeatures:
+        """Place the landmarks by a short k-means on a sample of present rows, and weigh the columns.
+
+        `originals` are the same rows before scaling: their means say what a landmark is in the user's units.
+        """
+        found = kmeans(rows, self.width, generator=generator, n_init=1, max_iter=10, tol=1e-3, quiet=True)
+        self.landmarks.copy_(found.centers)
+        owner = nearest(rows, self.landmarks)[0]
+        counts = torch.bincount(owner, minlength=self.width).clamp(min=1)
+        self.originals.index_add_(0, owner, originals).div_(counts[:, None])
+        weights = self(rows)
+        sums = weights.sum(0)
+        self.scale.copy_(torch.where(sums > _LEAST, sums.clamp(min=_LEAST).rsqrt(), 0.0))
+        self.scale.div_(_row_size(weights * self.scale))
+        return self
+
+    @torch.no_grad()
+    def forward(self, rows: Tensor) -> Tensor:
+        """Return the features of scaled rows."""
+        if self.width == 1:
+            return self.scale.expand(len(rows), 1).clone()
+        columns, weights = nearest_anchors(rows, self.landmarks, min(_NEAREST, self.width - 1))
+        features = rows.new_zeros(len(rows), self.width)
+        return features.scatter_(1, columns, weights.to(rows)) * self.scale
+
+    def back(self, features: Tensor) -> Tensor:
+        """Return rows in the user's units that have about these features: weighted means of the landmarks."""
+        weights = (features * torch.where(self.scale > 0, 1 / self.scale.clamp(min=_LEAST), 0.0)).clamp(min=0)
+        total = weights.sum(1, keepdim=True)
+        even = torch.full_like(weights, 1 / self.width)
+        return torch.where(total > _LEAST, weights / total.clamp(min=_LEAST), even) @ self.originals
+
+
+class Guard(nn.Module):
+    """Finds rows of a view that are far from everything: corrupt, whatever their direction.
+
+    A row is judged by its distance, before any scaling, to the third nearest of a few hundred rows drawn at
+    random: the first may be the row itself, the second another corrupt one. It is corrupt when that distance is
+    more than three times the median.
+
+    Parameters
+    ----------
+    n_prototypes, n_columns : int
+
+    Examples
+    --------
+    >>> rows = torch.linspace(0, 1, 20)[:, None]
+    >>> guard = Guard(10, 1).fit(rows, generator=torch.Generator().manual_seed(0))
+    >>> guard(torch.tensor([[0.4], [7.0]]))
+    tensor([False,  True])
+    """
+
+    prototypes: Tensor
+    limit: Tensor
+
+    def __init__(self, n_prototypes: int, n_columns: int) -> None:
+        super().__init__()
+        self.register_buffer("prototypes", torch.zeros(n_prototypes, n_columns))
+        self.register_buffer("limit", torch.full((), torch.inf))
+
+    @torch.no_grad()
+    def fit(self, rows: Tensor, *, generator: torch.Generator) -> Guard:
+        """Draw the prototypes from a sample of present rows and learn the usual distance."""
+        drawn = torch.randperm(len(rows), generator=generator)[: len(self.prototypes)]
+        self.prototypes.copy_(rows[drawn])
+        self.limit.copy_(_CORRUPT * self.distance(rows).median())
+        return self
+
+    def distance(self, rows: Tensor) -> Tensor:
+        """Return the distance of each row to its third nearest prototype, (b,)."""
+        third = min(3, len(self.prototypes))
+        return squared_distances(rows, self.prototypes).kthvalue(third, dim=1).values.sqrt()
+
+    @torch.no_grad()
+    def forward(self, rows: Tensor) -> Tensor:
+        """Return which rows are corrupt, (b,)."""
+        return self.distance(rows) > self.limit
+
+
+def _row_size(rows: Tensor) -> Tensor:
+    """Return the root of the mean squared length of rows; 1 where all are zeros."""
+    size = rows.square().sum(1).mean().sqrt()
+    return torch.where(size > _LEAST, size, torch.ones_like(size))

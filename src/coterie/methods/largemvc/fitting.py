@@ -1,0 +1,283 @@
+"""From data and parameters to a fitted network: the sample, the start, the sweeps, the clusters."""
+
+# n rows, s rows of the sample, v views, m anchors, c clusters
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+from coterie.collectives import ALONE, Collectives
+from coterie.data import Scaler, Views, as_views
+from coterie.data.scaling import resolve_modes
+from coterie.methods.largemvc import objective, start
+from coterie.methods.largemvc.features import ColumnFeatures, Guard, LandmarkFeatures
+from coterie.methods.largemvc.inputs import Inputs, Seen, usable
+from coterie.methods.largemvc.network import AnchorModule, Layer, UnfoldedNetwork, inverse_softplus
+from coterie.ops.distances import nearest, squared_distances
+from coterie.ops.graphs import table_of_present
+from coterie.ops.kmeans import kmeans
+from coterie.ops.polar import clip_spectrum, polar
+
+SAMPLE_ROWS = 10_000
+_SCALING_ROWS = 3000
+_PROTOTYPES = 256
+_LANDMARKS = 1000
+_LLOYD_STEPS = 100
+_LEAST = 1e-12
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows drawn evenly, in memory, for what is learned from a sample.
+
+    Attributes
+    ----------
+    blocks : list of ndarray of shape (s, d)
+        Raw rows.
+    there : ndarray of bool, shape (s, v)
+    sound : ndarray of bool, shape (s, v)
+        Where a view counts: there, not empty, not corrupt.
+    guards : list of Guard
+    """
+
+    blocks: list[np.ndarray]
+    there: np.ndarray
+    sound: np.ndarray
+    guards: list[Guard]
+
+    def fingerprint(self) -> int:
+        """Return a checksum that tells these data from others."""
+        return zlib.crc32(b"".join(block.tobytes() for block in self.blocks))
+
+
+def draw_sample(data: Views, *, guard: bool, seed: int, generator: torch.Generator) -> Sample:
+    """Draw at most 10,000 rows; with `guard`, learn what a corrupt row looks like."""
+    rows = np.arange(data.n_rows)
+    if len(rows) > SAMPLE_ROWS:
+        rows = np.sort(np.random.default_rng([seed, 1]).choice(data.n_rows, SAMPLE_ROWS, replace=False))
+    blocks, there = data.read(rows), data.present_rows(rows)
+    guards = []
+    for v, block in enumerate(blocks) if guard and data.n_views > 1 else ():
+        own = torch.from_numpy(block[there[:, v] & block.any(axis=1)])
+        guards.append(Guard(min(_PROTOTYPES, len(own)), block.shape[1]))
+        if len(own):
+            guards[v].fit(own, generator=generator)
+    sound, _ = usable(blocks, there, guards)
+    return Sample(blocks, there, sound, guards)
+
+
+def fit_scaler(
+    sample: Sample, scale: Any, names: Sequence[str], k: int, generator: torch.Generator
+) -> Scaler:
+    """Return the scaling asked for, or for "auto" the one under which the views agree most."""
+    views = as_views(sample.blocks, mask=sample.sound, names=list(names))
+    if scale != "auto":
+        return Scaler(resolve_modes(scale, names)).fit(views)
+    rows = np.sort(torch.randperm(len(sample.sound), generator=generator)[:_SCALING_ROWS].numpy())
+    few, tables = [block[rows] for block in sample.blocks], {}
+    for mode in start.CANDIDATES:
+        scaled = Scaler(mode).fit(views).transform(few, sample.sound[rows])
+        for v, block in enumerate(scaled):
+            tables[v, mode] = table_of_present(
+                torch.from_numpy(block), sample.sound[rows, v], k, generator=generator
+            )
+    return Scaler(start.choose_scalings(tables, len(few))).fit(views)
+
+
+def fit_inputs(
+    sample: Sample, scaler: Scaler, params: Mapping[str, Any], generator: torch.Generator
+) -> Inputs:
+    """Fit what the layers see of each view."""
+    scaled = [torch.from_numpy(block) for block in scaler.transform(sample.blocks, sample.sound)]
+    features: list[ColumnFeatures | LandmarkFeatures] = []
+    for v, rows in enumerate(scaled):
+        own = torch.from_numpy(np.flatnonzero(sample.sound[:, v]))
+        own = own if len(own) else torch.arange(1)
+        if params["features"] == "columns":
+            features.append(ColumnFeatures(rows.shape[1]).fit(rows[own]))
+            continue
+        width = landmark_count(params["n_landmarks"], params["n_clusters"], len(own))
+        raw = torch.from_numpy(sample.blocks[v])
+        landmarks = LandmarkFeatures(width, rows.shape[1])
+        features.append(landmarks.fit(rows[own], raw[own], generator=generator))
+    return Inputs(scaler, features, sample.guards)
+
+
+def landmark_count(asked: int | str, n_clusters: int, n_rows: int) -> int:
+    """Return how many landmarks a view gets: ten a cluster, 1,000 at least, half the rows at most.
+
+    Examples
+    --------
+    >>> landmark_count("auto", 10, 10_000), landmark_count("auto", 10, 100), landmark_count(7, 10, 100)
+    (1000, 50, 7)
+    """
+    most = max(1, n_rows // 2)
+    return min(max(10 * n_clusters, _LANDMARKS) if asked == "auto" else int(asked), most)
+
+
+def start_network(network: UnfoldedNetwork, seen: Seen, labels: Tensor, params: Mapping[str, Any]) -> float:
+    """Set the first anchors from a partition of the sample, and the thresholds; return alpha (spec 2.4, 2.5)."""
+    m = len(network.represent.mixing)
+    members = F.one_hot(labels.long(), m).to(seen.present)
+    first = []
+    for v, rows in enumerate(seen.rows):
+        own = members * seen.present[:, v : v + 1]
+        cross = own.T @ rows
+        narrow = m > rows.shape[1]
+        even = torch.eye(m, rows.shape[1]).to(cross) * (_LEAST + 1e-6 * torch.linalg.matrix_norm(cross))
+        first.append(
+            clip_spectrum(cross / own.sum(0).clamp(min=1)[:, None]) if narrow else polar(cross + even)
+        )
+    for layer in range(network.n_layers + 1):
+        network.set_anchors(layer, first)
+    wanted = objective.mean_present([x @ p.T for x, p in zip(seen.rows, first, strict=True)], seen.present)
+    alpha = params["sparsity"] * float(wanted.amax(1).mean().clamp(min=0))
+    with torch.no_grad():
+        theta = torch.full_like(network.represent.raw_theta, max(alpha, _LEAST))
+        network.represent.raw_theta.copy_(inverse_softplus(theta))
+        if network.noise is not None:
+            codes = objective.code_step(wanted, alpha)
+            lengths = network.lengths(seen.rows, codes, 0)
+            rho = _quantiles(lengths, seen.present, params["noise_quantile"])
+            network.noise.raw_rho.copy_(
+                inverse_softplus(rho.clamp(min=1e-6)).expand_as(network.noise.raw_rho)
+            )
+    return alpha
+
+
+def _quantiles(lengths: Tensor, present: Tensor, q: float) -> Tensor:
+    """Return the q-quantile of the residuals of each view over the rows that have it, (v,)."""
+    found = []
+    for v in range(lengths.shape[1]):
+        own = lengths[present[:, v] > 0, v]
+        found.append(own.quantile(q) if len(own) else lengths.new_ones(()))
+    return torch.stack(found)
+
+
+@torch.no_grad()
+def sweep(
+    network: UnfoldedNetwork,
+    data: Iterator[Seen],
+    layer: int,
+    *,
+    alpha: float,
+    fixed: bool = False,
+    collectives: Collectives = ALONE,
+) -> float:
+    """Run one layer over all rows and set the anchors of the next; return J per row before the anchor step.
+
+    Every piece goes through the layers before this one again, so nothing is kept from piece to piece but sums of
+    the anchors' size (spec 2.8).
+    """
+    module = AnchorModule(network.anchors(layer))
+    beta = network.noise.rho[layer] if network.noise is not None else None
+    total = torch.zeros(2, dtype=torch.float64)
+    for seen in data:
+        last = network(seen.rows, seen.present, layer + 1)[-1]
+        module.add(last.codes, seen.rows, last.weights, seen.present)
+        limit = torch.full_like(last.lengths[0], torch.inf) if beta is None else beta
+        value = objective.objective(last.lengths, last.codes, seen.present, alpha=alpha, beta=limit)
+        total += torch.tensor([float(value), len(seen.present)], dtype=torch.float64)
+    total = collectives.sum(total)
+    if fixed:
+        network.set_anchors(layer + 1, network.anchors(layer))
+    else:
+        network.set_anchors(layer + 1, module.step(collectives))
+    return float(total[0] / total[1])
+
+
+def directions(layer: Layer) -> Tensor:
+    """Return codes of unit length, (b, m); a code that the threshold emptied takes the mean before it (spec 6)."""
+    empty = layer.codes.sum(1, keepdim=True) <= 0
+    return F.normalize(torch.where(empty, layer.mean, layer.codes), dim=1, eps=_LEAST)
+
+
+@torch.no_grad()
+def place_centers(
+    codes: Tensor, labels: Tensor | None, n_clusters: int, *, generator: torch.Generator
+) -> Tensor:
+    """Return the centres of k-means on unit codes, (c, m), started from a partition where there is one."""
+    if labels is None:
+        return kmeans(codes, n_clusters, generator=generator, n_init=10, quiet=True).centers
+    centers = _means(codes, labels, codes.new_zeros(n_clusters, codes.shape[1]))
+    for _ in range(_LLOYD_STEPS):
+        moved = _means(codes, nearest(codes, centers)[0], centers)
+        if torch.equal(moved, centers):
+            break
+        centers = moved
+    return centers
+
+
+def _means(codes: Tensor, labels: Tensor, fallback: Tensor) -> Tensor:
+    counts = torch.bincount(labels, minlength=len(fallback))[:, None]
+    sums = torch.zeros_like(fallback).index_add_(0, labels, codes)
+    return torch.where(counts > 0, sums / counts.clamp(min=1), fallback)
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """What one pass over all rows tells.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n,)
+    weights : ndarray of shape (n, v)
+        Of each row in each view; 0 where a view does not count.
+    corrupt : ndarray of bool, shape (n, v)
+    exemplars : ndarray of shape (c,)
+        The rows nearest to the centres.
+    inertia : float
+    explained : ndarray of shape (v,)
+        Share of each view that the codes explain.
+    """
+
+    labels: np.ndarray
+    weights: np.ndarray
+    corrupt: np.ndarray
+    exemplars: np.ndarray
+    inertia: float
+    explained: np.ndarray
+
+
+@torch.no_grad()
+def assign_all(network: UnfoldedNetwork, data: Iterator[Seen], centers: Tensor) -> Assigned:
+    """Label all rows, in one pass."""
+    labels, weights, corrupt = [], [], []
+    best = torch.full((len(centers),), torch.inf)
+    exemplars = torch.zeros(len(centers), dtype=torch.long)
+    inertia, left, whole, first = 0.0, 0.0, 0.0, 0
+    for seen in data:
+        last = network(seen.rows, seen.present)[-1]
+        distances = squared_distances(directions(last), centers)
+        own, closest = distances.min(1), distances.min(0)
+        nearer = closest.values.cpu() < best
+        best[nearer] = closest.values.cpu()[nearer]
+        exemplars[nearer] = first + closest.indices.cpu()[nearer]
+        first += len(distances)
+        inertia += float(own.values.double().sum())
+        labels.append(own.indices.cpu().numpy())
+        weights.append((last.weights * seen.present).cpu().numpy())
+        corrupt.append(seen.corrupt.cpu().numpy())
+        left = left + (network.lengths(seen.rows, last.codes, network.n_layers).square() * seen.present).sum(
+            0
+        )
+        whole = whole + torch.stack([x.square().sum() for x in seen.rows])
+    explained = 1 - torch.as_tensor(left) / torch.as_tensor(whole).clamp(min=_LEAST)
+    return Assigned(
+        np.concatenate(labels),
+        np.concatenate(weights),
+        np.concatenate(corrupt),
+        exemplars.numpy(),
+        inertia,
+        explained.clamp(min=0).cpu().numpy(),
+    )

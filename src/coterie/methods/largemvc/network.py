@@ -1,0 +1,226 @@
+"""LargeMvC-Net: block descent unfolded into layers with a few learnable numbers (Eq. 11 to 13)."""
+
+# b rows, v views, m anchors, d columns of a view, l layers
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+from coterie.collectives import ALONE, Collectives
+from coterie.methods.largemvc import objective
+
+
+class RepresentModule(nn.Module):
+    r"""The code step, Eq. 11 corrected: :math:`H \leftarrow \mathrm{relu}(H R + G U - \theta_l)`.
+
+    G is the mean over the present views of what each wants the codes to be. R = 0 and U = I at the start, where
+    the layer is the exact step of block descent; both are shared by the layers. The paper thresholds each view
+    and averages afterwards, which can raise the objective (spec 3.1); `per_view` is that form.
+
+    Parameters
+    ----------
+    n_anchors, n_layers : int
+    theta : float
+        Where the thresholds start.
+    per_view : bool
+    """
+
+    def __init__(self, n_anchors: int, n_layers: int, theta: float = 0.1, per_view: bool = False) -> None:
+        super().__init__()
+        self.per_view = per_view
+        self.residual = nn.Parameter(torch.zeros(n_anchors, n_anchors))
+        self.mixing = nn.Parameter(torch.eye(n_anchors))
+        self.raw_theta = nn.Parameter(inverse_softplus(torch.full((n_layers,), theta)))
+
+    @property
+    def theta(self) -> Tensor:
+        """The thresholds of the layers, above zero."""
+        return F.softplus(self.raw_theta)
+
+    def forward(self, layer: int, codes: Tensor, proposals: Sequence[Tensor], present: Tensor) -> Tensor:
+        """Return the next codes, (b, m)."""
+        carried, theta = codes @ self.residual, self.theta[layer]
+        if self.per_view:
+            steps = [objective.code_step(carried + one @ self.mixing, theta) for one in proposals]
+            return objective.mean_present(steps, present)
+        mean = objective.mean_present(proposals, present)
+        return objective.code_step(carried + mean @ self.mixing, theta)
+
+
+class NoiseModule(nn.Module):
+    r"""The noise step, Eq. 12, as row weights: :math:`w = \min(1, \rho_{lv} / \|x - h P_v\|)`.
+
+    Parameters
+    ----------
+    n_layers, n_views : int
+    """
+
+    def __init__(self, n_layers: int, n_views: int) -> None:
+        super().__init__()
+        self.raw_rho = nn.Parameter(torch.zeros(n_layers, n_views))
+
+    @property
+    def rho(self) -> Tensor:
+        """The thresholds of layers and views, above zero."""
+        return F.softplus(self.raw_rho)
+
+    def forward(self, layer: int, lengths: Tensor) -> Tensor:
+        """Return the weights of residuals of these lengths, (b, v)."""
+        return objective.row_weights(lengths, self.rho[layer])
+
+
+class AnchorModule:
+    """The anchor step, Eq. 13: sums over any number of batches, then new anchors. Its gradient is dropped (spec 3.7).
+
+    Parameters
+    ----------
+    anchors : sequence of Tensor of shape (m, d)
+        Those of the layer, one a view.
+    """
+
+    def __init__(self, anchors: Sequence[Tensor]) -> None:
+        self.anchors = list(anchors)
+        m = len(anchors[0])
+        self.sums = [
+            (torch.zeros_like(one), one.new_zeros(m, m), one.new_zeros(m, m)) for one in self.anchors
+        ]
+
+    @torch.no_grad()
+    def add(self, codes: Tensor, rows: Sequence[Tensor], weights: Tensor, present: Tensor) -> None:
+        """Add a batch; sums do not depend on how the rows are cut into batches."""
+        for v, x in enumerate(rows):
+            column = slice(v, v + 1)
+            found = objective.anchor_sums(codes, x, weights[:, column], present[:, column])
+            for total, part in zip(self.sums[v], found, strict=True):
+                total += part
+
+    @torch.no_grad()
+    def step(self, collectives: Collectives = ALONE) -> list[Tensor]:
+        """Return the next layer's anchors from the sums of all processes."""
+        return [
+            objective.anchor_step(one, *(collectives.sum(part) for part in sums))
+            for one, sums in zip(self.anchors, self.sums, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What a layer gives for a batch.
+
+    Attributes
+    ----------
+    codes : Tensor of shape (b, m)
+    weights : Tensor of shape (b, v)
+        Of the rows in each view; 1 where there is no noise.
+    mean : Tensor of shape (b, m)
+        What the views wanted on average, before the threshold.
+    lengths : Tensor of shape (b, v)
+        |x - h P| with the layer's own anchors.
+    """
+
+    codes: Tensor
+    weights: Tensor
+    mean: Tensor
+    lengths: Tensor
+
+
+class UnfoldedNetwork(nn.Module):
+    """Layers of code and noise steps; the anchors of each layer are buffers.
+
+    Parameters
+    ----------
+    widths : sequence of int
+        Columns of the views.
+    n_anchors, n_layers : int
+    noise : bool
+        Whether there is a noise step; without it this is the paper's AMvC-Net.
+    per_view : bool
+        See `RepresentModule`.
+    """
+
+    def __init__(
+        self,
+        widths: Sequence[int],
+        n_anchors: int,
+        n_layers: int,
+        *,
+        noise: bool = True,
+        per_view: bool = False,
+    ) -> None:
+        super().__init__()
+        self.widths, self.n_layers = tuple(widths), n_layers
+        self.represent = RepresentModule(n_anchors, n_layers, per_view=per_view)
+        self.noise = NoiseModule(n_layers, len(widths)) if noise else None
+        for layer in range(n_layers + 1):
+            for v, width in enumerate(widths):
+                self.register_buffer(f"anchors_{layer}_{v}", torch.zeros(n_anchors, width))
+
+    def anchors(self, layer: int) -> list[Tensor]:
+        """Return the anchors that a layer works with, (m, d) for each view; `n_layers` gives the last ones."""
+        return [self.get_buffer(f"anchors_{layer}_{v}") for v in range(len(self.widths))]
+
+    @torch.no_grad()
+    def set_anchors(self, layer: int, anchors: Sequence[Tensor]) -> None:
+        """Set the anchors of a layer."""
+        for held, new in zip(self.anchors(layer), anchors, strict=True):
+            held.copy_(new)
+
+    def forward(self, rows: Sequence[Tensor], present: Tensor, n_layers: int | None = None) -> list[Layer]:
+        """Return what the first `n_layers` layers give, all of them by default.
+
+        Parameters
+        ----------
+        rows : sequence of Tensor of shape (b, d)
+            Zeros where a view is missing.
+        present : Tensor of shape (b, v)
+            1 where a view is there, else 0.
+        n_layers : int, optional
+        """
+        squares = [x.square().sum(1) for x in rows]
+        codes = rows[0].new_zeros(len(present), len(self.represent.mixing))
+        weights = torch.ones_like(present)
+        layers = []
+        for layer in range(self.n_layers if n_layers is None else n_layers):
+            anchors = self.anchors(layer)
+            scores = [x @ one.T for x, one in zip(rows, anchors, strict=True)]
+            wanted = [
+                objective.proposal(codes, score, one, weights[:, v : v + 1])
+                for v, (score, one) in enumerate(zip(scores, anchors, strict=True))
+            ]
+            codes = self.represent(layer, codes, wanted, present)
+            lengths = torch.stack(
+                [
+                    objective.residuals(square, codes, score, one)
+                    for square, score, one in zip(squares, scores, anchors, strict=True)
+                ],
+                dim=1,
+            )
+            weights = self.noise(layer, lengths) if self.noise is not None else weights
+            layers.append(Layer(codes, weights, objective.mean_present(wanted, present), lengths))
+        return layers
+
+    def lengths(self, rows: Sequence[Tensor], codes: Tensor, layer: int) -> Tensor:
+        """Return |x - h P| of codes with the anchors of a layer, (b, v)."""
+        return torch.stack(
+            [
+                objective.residuals(x.square().sum(1), codes, x @ one.T, one)
+                for x, one in zip(rows, self.anchors(layer), strict=True)
+            ],
+            dim=1,
+        )
+
+
+def inverse_softplus(values: Tensor) -> Tensor:
+    """Return x with softplus(x) = values.
+
+    Examples
+    --------
+    >>> F.softplus(inverse_softplus(torch.tensor([0.5, 30.0])))
+    tensor([ 0.5000, 30.0000])
+    """
+    return values + torch.log(-torch.expm1(-values))

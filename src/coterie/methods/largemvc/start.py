@@ -1,0 +1,166 @@
+"""Where LargeMvC-Net starts: how the rows of each view are compared, and a partition of the views' joined graph."""
+
+# n rows of the sample, v views, k neighbours, c clusters
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from coterie.ops.communities import cluster_cuts
+from coterie.ops.distances import nearest
+from coterie.ops.graphs import agreement, joined_graph, spectral_rows, table_of_present
+from coterie.ops.kmeans import kmeans
+from coterie.ops.neighbours import shared_neighbours
+
+CANDIDATES = ("sample", "none", "feature", "feature-angle", "angle", "root")
+_ROUNDS = 5
+_RESTARTS = 20
+_MOVES = 20
+
+Tables = dict[tuple[int, str], np.ndarray]
+
+
+def choose_scalings(tables: Tables, n_views: int) -> list[str]:
+    """Choose the scaling of each view so that the views agree most on who is near whom; no label is needed.
+
+    One view is changed at a time to the scaling whose neighbours agree most with those of the others, until
+    nothing changes. A single view takes the scaling whose neighbours have most neighbours in common.
+
+    Parameters
+    ----------
+    tables : dict
+        The table of neighbours of each view under each candidate.
+    n_views : int
+    """
+    modes = sorted({mode for _, mode in tables}, key=CANDIDATES.index)
+    if n_views == 1:
+        return [
+            max(modes, key=lambda mode: float(shared_neighbours(torch.from_numpy(tables[0, mode])).mean()))
+        ]
+    known: dict[frozenset[tuple[int, str]], float] = {}
+
+    def agree(one: tuple[int, str], other: tuple[int, str]) -> float:
+        pair = frozenset((one, other))
+        if pair not in known:
+            known[pair] = agreement(tables[one], tables[other])
+        return known[pair]
+
+    chosen = [modes[0]] * n_views
+    for _ in range(_ROUNDS):
+        before = list(chosen)
+        for v in range(n_views):
+            others = [(u, chosen[u]) for u in range(n_views) if u != v]
+
+            def with_others(mode: str, v: int = v, others: Sequence[tuple[int, str]] = others) -> float:
+                return sum(agree((v, mode), other) for other in others)
+
+            chosen[v] = max(modes, key=with_others)
+        if chosen == before:
+            break
+    return chosen
+
+
+@dataclass(frozen=True)
+class Start:
+    """A partition of the sample.
+
+    Attributes
+    ----------
+    labels : Tensor of shape (n,)
+    agreement : ndarray of shape (v, v)
+        How much the views agree on who is near whom.
+    kept : float
+        Share of the neighbours that are in one cluster.
+    """
+
+    labels: Tensor
+    agreement: np.ndarray
+    kept: float
+
+    def with_labels(self, labels: Tensor) -> Start:
+        """Return the same start with another partition."""
+        return replace(self, labels=labels)
+
+
+def graph_start(
+    rows: Sequence[Tensor],
+    present: np.ndarray,
+    n_clusters: int,
+    *,
+    n_neighbors: int,
+    generator: torch.Generator,
+) -> Start:
+    """Cut the sum of the views' neighbour graphs into clusters: the least normalised cut of twenty.
+
+    Parameters
+    ----------
+    rows : sequence of Tensor of shape (n, d)
+        The scaled rows of each view.
+    present : ndarray of bool, shape (n, v)
+    n_clusters, n_neighbors : int
+    generator : torch.Generator
+    """
+    tables = [
+        table_of_present(view, present[:, v], n_neighbors, generator=generator) for v, view in enumerate(rows)
+    ]
+    graph = joined_graph(tables)
+    labels = least_cut(graph, n_clusters, generator=generator)
+    agree = np.array([[agreement(one, other) for other in tables] for one in tables])
+    weights = graph.tocoo()
+    same = labels[weights.row] == labels[weights.col]
+    kept = float(weights.data[same].sum() / max(weights.data.sum(), 1.0))
+    return Start(torch.from_numpy(labels), agree, kept)
+
+
+def least_cut(graph: sparse.csr_matrix, n_clusters: int, *, generator: torch.Generator) -> np.ndarray:
+    """Return the partition of least normalised cut among twenty, each started by k-means on the eigenvectors.
+
+    The normalised cut is the sum over clusters of the share of a cluster's edges that leave it.
+
+    Examples
+    --------
+    >>> two_pairs = sparse.csr_matrix(np.kron(np.eye(2), [[0.0, 1.0], [1.0, 0.0]]))
+    >>> least_cut(two_pairs, 2, generator=torch.Generator().manual_seed(0)).tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
+    True
+    """
+    rows = torch.from_numpy(np.ascontiguousarray(spectral_rows(graph, n_clusters), dtype=np.float32))
+    found = []
+    for _ in range(_RESTARTS):
+        centers = kmeans(rows, n_clusters, generator=generator, n_init=1, quiet=True).centers
+        found.append(lower_cut(graph, nearest(rows, centers)[0].numpy(), n_clusters))
+    return min(found, key=lambda labels: _normalised_cut(graph, labels, n_clusters))
+
+
+def lower_cut(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Move rows between clusters while the normalised cut falls: weighted kernel k-means on the graph.
+
+    Dhillon, Guan and Kulis (2007) show that the normalised cut is the inertia of kernel k-means whose kernel
+    is D^-1 W D^-1 and whose weights are the degrees.
+    """
+    best = _normalised_cut(graph, labels, n_clusters)
+    degrees = np.maximum(np.asarray(graph.sum(axis=1)).ravel(), np.finfo(float).eps)
+    for _ in range(_MOVES):
+        ties, inside, volume = cluster_cuts(graph, labels, n_clusters)
+        moved = (inside / volume**2 - 2 * ties / (degrees[:, None] * volume)).argmin(1)
+        cut = _normalised_cut(graph, moved, n_clusters)
+        if len(np.unique(moved)) < n_clusters or cut >= best:
+            break
+        labels, best = moved, cut
+    return labels
+
+
+def _normalised_cut(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -> float:
+    _, inside, volume = cluster_cuts(graph, labels, n_clusters)
+    return float(n_clusters - (inside / volume).sum())
+
+
+def kmeans_start(rows: Tensor, n_anchors: int, *, generator: torch.Generator) -> Tensor:
+    """Return k-means labels on the leading left singular vectors of the views side by side (spec 2.5)."""
+    vectors = torch.linalg.svd(rows, full_matrices=False)[0][:, :n_anchors].contiguous()
+    return nearest(vectors, kmeans(vectors, n_anchors, generator=generator, quiet=True).centers)[0]

@@ -1,0 +1,45 @@
+"""Soft memberships from squared distances to cluster centres, and how sharp they should be."""
+
+# n rows, k clusters
+
+from __future__ import annotations
+
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+
+def log_memberships(distances: Tensor, tau: float | Tensor) -> Tensor:
+    """Return the log-softmax over clusters of -tau ||z_n - mu_k||^2, in float32 (PC-X, Eq. 2).
+
+    Examples
+    --------
+    >>> import torch
+    >>> log_memberships(torch.tensor([[1.0, 1.0]]), tau=5.0).exp()
+    tensor([[0.5000, 0.5000]])
+    """
+    return F.log_softmax(-tau * distances.float(), dim=1)
+
+
+def calibrated_tau(distances: Tensor, certainty: float) -> float:
+    """Return the tau with which the mean largest membership is `certainty`.
+
+    The mean grows with tau from 1 / k towards 1, so bisection finds it; beyond either end it gives the end.
+
+    Examples
+    --------
+    >>> import torch
+    >>> distances = torch.tensor([[0.0, 1.0], [0.5, 0.7]])
+    >>> tau = calibrated_tau(distances, 0.9)
+    >>> round(float(log_memberships(distances, tau).exp().amax(1).mean()), 4)
+    0.9
+    """
+    gap = (distances - distances.amin(1, keepdim=True)).double()
+    scale = float(gap.sum(1).mean())
+    if scale == 0:
+        return 1.0
+    low, high = -12.0, 12.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        mean = float((-(10**middle) / scale * gap).softmax(1).amax(1).mean())
+        low, high = (middle, high) if mean < certainty else (low, middle)
+    return 10**middle / scale
