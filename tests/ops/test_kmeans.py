@@ -175,3 +175,11 @@ def test_as_many_clusters_as_rows_puts_a_center_on_each():
     rows = torch.tensor([[0.0, 1.0], [5.0, 5.0], [9.0, 0.0]])
     centers = kmeans(rows, 3, generator=seeded()).centers
     np.testing.assert_allclose(sorted(centers.tolist()), sorted(rows.tolist()))
+
+
+def test_given_centres_are_where_it_begins():
+    rows = torch.tensor([[0.0], [1.0], [10.0], [11.0]])
+    found = kmeans(
+        rows, 2, generator=torch.Generator(), start=torch.tensor([[0.0], [1.0]]), max_iter=1, quiet=True
+    )
+    torch.testing.assert_close(found.centers, torch.tensor([[0.0], [22 / 3]]))

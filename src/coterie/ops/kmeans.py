@@ -92,6 +92,7 @@ def kmeans(
     n_clusters: int,
     *,
     generator: torch.Generator,
+    start: Tensor | None = None,
     n_init: int = 10,
     max_iter: int = 300,
     tol: float = 1e-4,
@@ -112,6 +113,8 @@ def kmeans(
     n_clusters : int
     generator : torch.Generator
         The same state on every process.
+    start : Tensor of shape (n_clusters, d), optional
+        Centres to begin from instead of seeds; then there is one try.
     n_init : int
         Seedings tried; the lowest inertia wins.
     max_iter, tol : int, float
@@ -146,10 +149,9 @@ def kmeans(
     sample = _sample(source, max(seed_rows, n_clusters), generator, collectives)
     threshold = tol * float(sample.double().var(0, correction=0).mean())
     best: KMeansResult | None = None
-    for _ in range(n_init):
-        found = _lloyd(
-            source, kmeans_plus_plus(sample, n_clusters, generator), max_iter, threshold, collectives
-        )
+    for _ in range(n_init if start is None else 1):
+        seeds = kmeans_plus_plus(sample, n_clusters, generator) if start is None else start
+        found = _lloyd(source, seeds, max_iter, threshold, collectives)
         # A hair lower is the same optimum after other rounding; the first to reach it wins everywhere.
         if best is None or found.inertia < best.inertia * (1 - 1e-6):
             best = found

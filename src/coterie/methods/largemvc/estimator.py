@@ -56,8 +56,8 @@ class LargeMvCNet(Clusterer):
     n_anchors : int or "auto", default="auto"
         Length of the code; one anchor a cluster by default.
     init : {"graph", "kmeans"}, default="graph"
-        Where the anchors start: the least cut of the sum of the views' neighbour graphs, or the paper's k-means on
-        the views side by side. Both look at 10,000 rows at most.
+        Where the anchors start: the best of twenty cuts of the sum of the views' neighbour graphs, or the paper's
+        k-means on the views side by side. Both look at 10,000 rows at most.
     n_neighbors : int, default=10
         Nearest neighbours of a row in each view's graph.
     n_layers : int, default=2
@@ -463,7 +463,7 @@ class LargeMvCNet(Clusterer):
             "history": self.history_,
             "scale": list(self.scaler_.modes_),
             "widths": self.inputs_.widths,
-            "guards": [len(guard.prototypes) for guard in self.inputs_.guards],
+            "guards": self.inputs_.guard_sizes,
         }
         arrays = {f"network.{name}": one.cpu().numpy() for name, one in self.network_.state_dict().items()}
         arrays |= {f"inputs.{name}": one.cpu().numpy() for name, one in self.inputs_.state_dict().items()}

@@ -13,6 +13,7 @@ from coterie.ops.kmeans import kmeans
 
 _NEAREST = 5
 _CORRUPT = 3.0
+_LLOYD_STEPS = 5
 _LEAST = 1e-12
 
 
@@ -85,11 +86,12 @@ class LandmarkFeatures(nn.Module):
 
     @torch.no_grad()
     def fit(self, rows: Tensor, originals: Tensor, *, generator: torch.Generator) -> LandmarkFeatures:
-        """Place the landmarks by a short k-means on a sample of present rows, and weigh the columns.
+        """Place the landmarks by a few steps of k-means from random rows of a sample, and weigh the columns.
 
         `originals` are the same rows before scaling: their means say what a landmark is in the user's units.
         """
-        found = kmeans(rows, self.width, generator=generator, n_init=1, max_iter=10, tol=1e-3, quiet=True)
+        drawn = rows[torch.randperm(len(rows), generator=generator)[: self.width]]
+        found = kmeans(rows, self.width, generator=generator, start=drawn, max_iter=_LLOYD_STEPS, quiet=True)
         self.landmarks.copy_(found.centers)
         owner = nearest(rows, self.landmarks)[0]
         counts = torch.bincount(owner, minlength=self.width).clamp(min=1)

@@ -21,7 +21,7 @@ from coterie.methods.largemvc import objective, start
 from coterie.methods.largemvc.features import ColumnFeatures, Guard, LandmarkFeatures
 from coterie.methods.largemvc.inputs import Inputs, Seen, usable
 from coterie.methods.largemvc.network import AnchorModule, Layer, UnfoldedNetwork, inverse_softplus
-from coterie.ops.distances import nearest, squared_distances
+from coterie.ops.distances import squared_distances
 from coterie.ops.graphs import table_of_present
 from coterie.ops.kmeans import kmeans
 from coterie.ops.polar import clip_spectrum, polar
@@ -30,7 +30,6 @@ SAMPLE_ROWS = 10_000
 _SCALING_ROWS = 3000
 _PROTOTYPES = 256
 _LANDMARKS = 1000
-_LLOYD_STEPS = 100
 _LEAST = 1e-12
 
 Record = dict[str, Any]
@@ -209,19 +208,10 @@ def place_centers(
     """Return the centres of k-means on unit codes, (c, m), started from a partition where there is one."""
     if labels is None:
         return kmeans(codes, n_clusters, generator=generator, n_init=10, quiet=True).centers
-    centers = _means(codes, labels, codes.new_zeros(n_clusters, codes.shape[1]))
-    for _ in range(_LLOYD_STEPS):
-        moved = _means(codes, nearest(codes, centers)[0], centers)
-        if torch.equal(moved, centers):
-            break
-        centers = moved
-    return centers
-
-
-def _means(codes: Tensor, labels: Tensor, fallback: Tensor) -> Tensor:
-    counts = torch.bincount(labels, minlength=len(fallback))[:, None]
-    sums = torch.zeros_like(fallback).index_add_(0, labels, codes)
-    return torch.where(counts > 0, sums / counts.clamp(min=1), fallback)
+    counts = torch.bincount(labels, minlength=n_clusters).clamp(min=1)
+    sums = codes.new_zeros(n_clusters, codes.shape[1]).index_add_(0, labels, codes)
+    means = sums / counts[:, None]
+    return kmeans(codes, n_clusters, generator=generator, start=means, quiet=True).centers
 
 
 @dataclass(frozen=True)
@@ -255,7 +245,8 @@ def assign_all(network: UnfoldedNetwork, data: Iterator[Seen], centers: Tensor) 
     labels, weights, corrupt = [], [], []
     best = torch.full((len(centers),), torch.inf)
     exemplars = torch.zeros(len(centers), dtype=torch.long)
-    inertia, left, whole, first = 0.0, 0.0, 0.0, 0
+    left, whole = torch.zeros(2, len(network.widths), device=centers.device)
+    inertia, first = 0.0, 0
     for seen in data:
         last = network(seen.rows, seen.present)[-1]
         distances = squared_distances(directions(last), centers)

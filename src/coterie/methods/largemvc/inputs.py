@@ -68,6 +68,11 @@ class Inputs(nn.Module):
         """How many features each view has."""
         return [cast(LandmarkFeatures, one).width for one in self.features]
 
+    @property
+    def guard_sizes(self) -> list[int]:
+        """How many prototypes each view's guard has."""
+        return [len(cast(Guard, guard).prototypes) for guard in self.guards]
+
     def see(self, blocks: Sequence[np.ndarray], there: np.ndarray | None) -> Seen:
         """Prepare raw rows.
 
@@ -128,6 +133,6 @@ def usable(
         found = guard(torch.from_numpy(blocks[v]).to(guard.prototypes.device)).cpu().numpy()
         corrupt[:, v] = found & filled[:, v]
     sound = filled & ~corrupt
-    lost = ~sound.any(axis=1)
+    lost = np.logical_not(sound.any(axis=1))
     corrupt[lost] = False
     return np.where(lost[:, None], filled, sound), corrupt

@@ -21,8 +21,6 @@ from torch import Tensor
 
 from coterie.ops.polar import clip_spectrum, polar
 
-# How much of the present anchors is kept where the codes say nothing about one (spec 3.4, dead anchors).
-_INERTIA = 1e-6
 _LEAST = 1e-12
 
 
@@ -136,7 +134,9 @@ def anchor_step(anchors: Tensor, weighted: Tensor, kept: Tensor, gram: Tensor) -
     """
     cross = weighted + kept @ anchors
     if anchors.shape[0] <= anchors.shape[1]:
-        size = torch.linalg.matrix_norm(cross)
-        return polar(cross + _INERTIA * size.clamp(min=_LEAST) * anchors)
+        # Where the codes say nothing about an anchor (a dead one), the present one decides (spec 3.4): above
+        # rounding, below everything else.
+        inertia = torch.finfo(cross.dtype).eps ** 0.75 * torch.linalg.matrix_norm(cross).clamp(min=_LEAST)
+        return polar(cross + inertia * anchors)
     size = torch.linalg.matrix_norm(gram, ord=2)
     return clip_spectrum(anchors - (gram @ anchors - cross) / size.clamp(min=_LEAST))
