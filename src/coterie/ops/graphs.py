@@ -67,8 +67,8 @@ def _popularity(table: np.ndarray, n_rows: int) -> np.ndarray:
     return np.bincount(table.ravel(), minlength=n_rows).astype(np.float64)
 
 
-def joined_graph(tables: Sequence[np.ndarray]) -> sparse.csr_matrix:
-    """Return the (n, n) sum of the symmetric neighbour graphs of several views; O(n k v) memory.
+def joined_graph(tables: Sequence[np.ndarray], weights: Sequence[float] | None = None) -> sparse.csr_matrix:
+    """Return the (n, n) weighted sum of the symmetric neighbour graphs of several views; O(n k v) memory.
 
     Examples
     --------
@@ -79,10 +79,10 @@ def joined_graph(tables: Sequence[np.ndarray]) -> sparse.csr_matrix:
     """
     n_rows = len(tables[0])
     graph = sparse.csr_matrix((n_rows, n_rows))
-    for table in tables:
+    for table, weight in zip(tables, weights or [1.0] * len(tables), strict=True):
         lines = np.flatnonzero((table[:, :1] != NOBODY).any(1))
         ends = np.repeat(lines, table.shape[1]), table[lines].ravel()
-        graph = graph + sparse.csr_matrix((np.ones(len(ends[0])), ends), shape=graph.shape)
+        graph = graph + sparse.csr_matrix((np.full(len(ends[0]), weight), ends), shape=graph.shape)
     return sparse.csr_matrix(graph + graph.T)
 
 

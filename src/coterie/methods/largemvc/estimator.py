@@ -20,7 +20,7 @@ from coterie.engine.loop import Loop
 from coterie.errors import InputError
 from coterie.methods.base import Assignment, Clusterer
 from coterie.methods.largemvc import fitting, start
-from coterie.methods.largemvc.features import ColumnFeatures, Guard, LandmarkFeatures
+from coterie.methods.largemvc.features import ColumnFeatures, Guard, LandmarkFeatures, SideBySide
 from coterie.methods.largemvc.inputs import Inputs
 from coterie.methods.largemvc.network import UnfoldedNetwork
 from coterie.methods.largemvc.training import LOSSES, LargeMvCTask
@@ -279,8 +279,19 @@ class LargeMvCNet(Clusterer):
         self, sample: fitting.Sample, features: list[Tensor], k: int, generator: torch.Generator
     ) -> start.Start:
         scaled = [torch.from_numpy(rows) for rows in self.scaler_.transform(sample.blocks, sample.sound)]
-        m = self._code_length()
-        found = start.graph_start(scaled, sample.sound, m, n_neighbors=k, generator=generator)
+        m, beside = self._code_length(), None
+        if len(scaled) > 1:
+            fitted = SideBySide(1, self.view_dims_in_).fit(scaled, torch.from_numpy(sample.sound))
+            beside = fitted.table(scaled)
+        found = start.graph_start(
+            scaled,
+            sample.sound,
+            m,
+            together=beside,
+            complete=sample.complete,
+            n_neighbors=k,
+            generator=generator,
+        )
         if self.init == "graph":
             return found
         return found.with_labels(start.kmeans_start(torch.hstack(features).cpu(), m, generator=generator))
@@ -344,7 +355,7 @@ class LargeMvCNet(Clusterer):
         labels = began.labels.to(codes.device) if whole else None
         self._centers = fitting.place_centers(codes, labels, self.n_clusters, generator=generator)
         self.tau_ = calibrated_tau(squared_distances(codes, self._centers), began.kept)
-        found = fitting.assign_all(self.network_, self.inputs_.stream(data), self._centers)
+        found = fitting.assign_all(self.network_, self.inputs_, data, self._centers)
         self.labels_, self.exemplar_indices_, self.inertia_ = found.labels, found.exemplars, found.inertia
         self.row_weights_, self.view_weights_ = found.weights, found.explained
         self.noise_ = found.corrupt | ((found.weights > 0) & (found.weights < _CORRUPT_WEIGHT))
@@ -444,14 +455,12 @@ class LargeMvCNet(Clusterer):
             confidence.append(log_memberships(distances, self.tau_).exp().amax(1).cpu().numpy())
         return Assignment(np.concatenate(labels), np.concatenate(confidence))
 
-    @torch.no_grad()
     def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
         with thread_cap(self.n_threads):
-            for seen in self.inputs_.stream(data):
-                last = self.network_(seen.rows, seen.present)[-1]
-                yield last.codes, squared_distances(fitting.directions(last), self._centers)
+            for _, last, distances in fitting.encode(self.network_, self.inputs_, data, self._centers):
+                yield last.codes, distances
 
     # Saving
 
@@ -463,6 +472,7 @@ class LargeMvCNet(Clusterer):
             "history": self.history_,
             "scale": list(self.scaler_.modes_),
             "widths": self.inputs_.widths,
+            "beside": self.inputs_.beside is not None,
             "guards": self.inputs_.guard_sizes,
         }
         arrays = {f"network.{name}": one.cpu().numpy() for name, one in self.network_.state_dict().items()}
@@ -484,14 +494,15 @@ class LargeMvCNet(Clusterer):
         self.seed_, self.tau_, self.inertia_ = values["seed"], values["tau"], values["inertia"]
         self.history_ = values["history"]
         self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
-        sizes = list(zip(values["widths"], self.view_dims_in_, strict=True))
+        sizes = list(zip(values["widths"], self.view_dims_in_, strict=False))
         features: list[ColumnFeatures | LandmarkFeatures] = (
             [ColumnFeatures(d) for _, d in sizes]
             if self.features == "columns"
             else [LandmarkFeatures(width, d) for width, d in sizes]
         )
         guards = [Guard(size, d) for size, d in zip(values["guards"], self.view_dims_in_, strict=False)]
-        self.inputs_ = Inputs(self.scaler_, features, guards)
+        beside = SideBySide(values["widths"][-1], self.view_dims_in_) if values["beside"] else None
+        self.inputs_ = Inputs(self.scaler_, features, guards, beside)
         self.inputs_.load_state_dict(_tensors(below("inputs.", arrays)))
         self.network_ = self._build()
         self.network_.load_state_dict(_tensors(below("network.", arrays)))

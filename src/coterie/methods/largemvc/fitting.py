@@ -18,7 +18,7 @@ from coterie.collectives import ALONE, Collectives
 from coterie.data import Scaler, Views, as_views
 from coterie.data.scaling import resolve_modes
 from coterie.methods.largemvc import objective, start
-from coterie.methods.largemvc.features import ColumnFeatures, Guard, LandmarkFeatures
+from coterie.methods.largemvc.features import ColumnFeatures, Guard, LandmarkFeatures, SideBySide
 from coterie.methods.largemvc.inputs import Inputs, Seen, usable
 from coterie.methods.largemvc.network import AnchorModule, Layer, UnfoldedNetwork, inverse_softplus
 from coterie.ops.distances import squared_distances
@@ -47,12 +47,20 @@ class Sample:
     sound : ndarray of bool, shape (s, v)
         Where a view counts: there, not empty, not corrupt.
     guards : list of Guard
+    idle : ndarray of bool, shape (v,)
+        Which views say nothing: they never change, or are empty.
     """
 
     blocks: list[np.ndarray]
     there: np.ndarray
     sound: np.ndarray
     guards: list[Guard]
+    idle: np.ndarray
+
+    @property
+    def complete(self) -> np.ndarray:
+        """Which rows have every view that says something, (s,)."""
+        return np.asarray(self.sound[:, ~self.idle].all(axis=1))
 
     def fingerprint(self) -> int:
         """Return a checksum that tells these data from others."""
@@ -68,11 +76,16 @@ def draw_sample(data: Views, *, guard: bool, seed: int, generator: torch.Generat
     guards = []
     for v, block in enumerate(blocks) if guard and data.n_views > 1 else ():
         own = torch.from_numpy(block[there[:, v] & block.any(axis=1)])
-        guards.append(Guard(min(_PROTOTYPES, len(own)), block.shape[1]))
+        guards.append(Guard(max(1, min(_PROTOTYPES, len(own))), block.shape[1]))
         if len(own):
             guards[v].fit(own, generator=generator)
-    sound, _ = usable(blocks, there, guards)
-    return Sample(blocks, there, sound, guards)
+    idle = np.array([_never_changes(block[there[:, v]]) for v, block in enumerate(blocks)])
+    sound, _ = usable(blocks, there, guards, idle)
+    return Sample(blocks, there, sound, guards, np.logical_not(sound.any(axis=0)))
+
+
+def _never_changes(rows: np.ndarray) -> bool:
+    return not len(rows) or bool((rows == rows[0]).all())
 
 
 def fit_scaler(
@@ -109,7 +122,22 @@ def fit_inputs(
         raw = torch.from_numpy(sample.blocks[v])
         landmarks = LandmarkFeatures(width, rows.shape[1])
         features.append(landmarks.fit(rows[own], raw[own], generator=generator))
-    return Inputs(scaler, features, sample.guards)
+    beside = _fit_beside(sample, scaled, params, generator) if len(scaled) > 1 else None
+    return Inputs(scaler, features, sample.guards, beside, sample.idle.tolist())
+
+
+def _fit_beside(
+    sample: Sample, scaled: list[Tensor], params: Mapping[str, Any], generator: torch.Generator
+) -> SideBySide | None:
+    """Fit the landmarks of all views side by side, where enough rows have all of them."""
+    whole = torch.from_numpy(np.flatnonzero(sample.complete))
+    if params["features"] == "columns" or len(whole) < 2 * params["n_clusters"]:
+        return None
+    width = landmark_count(params["n_landmarks"], params["n_clusters"], len(whole))
+    beside = SideBySide(width, [x.shape[1] for x in scaled])
+    table = beside.fit(scaled, torch.from_numpy(sample.sound)).table(scaled)[whole]
+    beside.landmarks.fit(table, table, generator=generator)
+    return beside
 
 
 def landmark_count(asked: int | str, n_clusters: int, n_rows: int) -> int:
@@ -214,6 +242,17 @@ def place_centers(
     return kmeans(codes, n_clusters, generator=generator, start=means, quiet=True).centers
 
 
+@torch.no_grad()
+def encode(
+    network: UnfoldedNetwork, inputs: Inputs, views: Views, centers: Tensor
+) -> Iterator[tuple[Seen, Layer, Tensor]]:
+    """Yield the rows in their order, what the last layer gives, and squared distances to the centres."""
+    for seen, n_rows in inputs.stream_alike(views):
+        last = network(seen.rows, seen.present)[-1]
+        distances = squared_distances(directions(last), centers)
+        yield seen.first(n_rows), last.first(n_rows), distances[:n_rows]
+
+
 @dataclass(frozen=True)
 class Assigned:
     """What one pass over all rows tells.
@@ -240,16 +279,15 @@ class Assigned:
 
 
 @torch.no_grad()
-def assign_all(network: UnfoldedNetwork, data: Iterator[Seen], centers: Tensor) -> Assigned:
+def assign_all(network: UnfoldedNetwork, inputs: Inputs, views: Views, centers: Tensor) -> Assigned:
     """Label all rows, in one pass."""
     labels, weights, corrupt = [], [], []
     best = torch.full((len(centers),), torch.inf)
     exemplars = torch.zeros(len(centers), dtype=torch.long)
     left, whole = torch.zeros(2, len(network.widths), device=centers.device)
+    n_views = views.n_views
     inertia, first = 0.0, 0
-    for seen in data:
-        last = network(seen.rows, seen.present)[-1]
-        distances = squared_distances(directions(last), centers)
+    for seen, last, distances in encode(network, inputs, views, centers):
         own, closest = distances.min(1), distances.min(0)
         nearer = closest.values.cpu() < best
         best[nearer] = closest.values.cpu()[nearer]
@@ -257,7 +295,7 @@ def assign_all(network: UnfoldedNetwork, data: Iterator[Seen], centers: Tensor) 
         first += len(distances)
         inertia += float(own.values.double().sum())
         labels.append(own.indices.cpu().numpy())
-        weights.append((last.weights * seen.present).cpu().numpy())
+        weights.append((last.weights * seen.present)[:, :n_views].cpu().numpy())
         corrupt.append(seen.corrupt.cpu().numpy())
         left = left + (network.lengths(seen.rows, last.codes, network.n_layers).square() * seen.present).sum(
             0
@@ -270,5 +308,5 @@ def assign_all(network: UnfoldedNetwork, data: Iterator[Seen], centers: Tensor) 
         np.concatenate(corrupt),
         exemplars.numpy(),
         inertia,
-        explained.clamp(min=0).cpu().numpy(),
+        explained.clamp(min=0)[:n_views].cpu().numpy(),
     )

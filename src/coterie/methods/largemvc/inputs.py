@@ -14,10 +14,10 @@ from torch import Tensor, nn
 
 from coterie.data import Scaler, Views
 from coterie.data.ahead import read_ahead
-from coterie.methods.largemvc.features import ColumnFeatures, Guard, LandmarkFeatures
+from coterie.methods.largemvc.features import ColumnFeatures, Guard, LandmarkFeatures, SideBySide
+from coterie.nn.forward import FORWARD_ROWS
 
 _CHUNK_BYTES = 16 * 2**20
-_LEAST_ROWS = 256
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class Seen:
     Attributes
     ----------
     rows : list of Tensor of shape (b, f)
-        The features of each view; zeros where the view does not count.
-    present : Tensor of shape (b, v)
-        1 where the view counts, else 0.
+        The features of each view, and of all of them side by side as one more; zeros where a view does not count.
+    present : Tensor of shape (b, v) or (b, v + 1)
+        1 where the view counts, else 0; views side by side count as much as the others together.
     corrupt : Tensor of bool, shape (b, v)
         Where a view is there but was judged corrupt.
     """
@@ -37,6 +37,10 @@ class Seen:
     rows: list[Tensor]
     present: Tensor
     corrupt: Tensor
+
+    def first(self, n_rows: int) -> Seen:
+        """Return the first rows."""
+        return Seen([x[:n_rows] for x in self.rows], self.present[:n_rows], self.corrupt[:n_rows])
 
 
 class Inputs(nn.Module):
@@ -50,23 +54,34 @@ class Inputs(nn.Module):
         Fitted, one a view.
     guards : sequence of Guard
         Fitted, one a view; empty where nothing is guarded.
+    beside : SideBySide, optional
+        Fitted; all views as one view more, for rows that have all of them.
+    idle : sequence of bool
+        Which views say nothing.
     """
+
+    idle: Tensor
 
     def __init__(
         self,
         scaler: Scaler,
         features: Sequence[ColumnFeatures | LandmarkFeatures],
         guards: Sequence[Guard] = (),
+        beside: SideBySide | None = None,
+        idle: Sequence[bool] = (),
     ) -> None:
         super().__init__()
+        self.register_buffer("idle", torch.tensor([*idle] or [False] * len(features)))
+        self.beside = beside
         self.scaler = scaler
         self.features = nn.ModuleList(features)
         self.guards = nn.ModuleList(guards)
 
     @property
     def widths(self) -> list[int]:
-        """How many features each view has."""
-        return [cast(LandmarkFeatures, one).width for one in self.features]
+        """How many features each view has, the views side by side included."""
+        own = [cast(LandmarkFeatures, one).width for one in self.features]
+        return own if self.beside is None else [*own, self.beside.width]
 
     @property
     def guard_sizes(self) -> list[int]:
@@ -82,34 +97,57 @@ class Inputs(nn.Module):
         there : ndarray of bool, shape (b, v), optional
             Where a view is there; everywhere by default.
         """
-        counts, corrupt = usable(blocks, there, cast(Sequence[Guard], self.guards))
-        device = next(self.buffers()).device
+        counts, corrupt = usable(blocks, there, cast(Sequence[Guard], self.guards), self.idle.cpu().numpy())
+        device = self.idle.device
         present = torch.from_numpy(counts).to(device, torch.float32)
-        scaled = self.scaler.transform(blocks, counts)
+        scaled = [torch.from_numpy(x).to(device) for x in self.scaler.transform(blocks, counts)]
         rows = [
-            feature(torch.from_numpy(block).to(device)) * present[:, v : v + 1]
+            feature(block) * present[:, v : v + 1]
             for v, (feature, block) in enumerate(zip(self.features, scaled, strict=True))
         ]
+        if self.beside is not None:
+            whole = present[:, ~self.idle].amin(1, keepdim=True)
+            rows.append(self.beside(scaled) * whole)
+            present = torch.hstack([present, whole * len(scaled)])
         return Seen(rows, present, torch.from_numpy(corrupt).to(device))
 
     def stream(self, views: Views) -> Iterator[Seen]:
         """Prepare all rows in their order, a piece at a time; files are read ahead."""
+        for blocks, there in self._pieces(views):
+            yield self.see(blocks, there)
+
+    def stream_alike(self, views: Views) -> Iterator[tuple[Seen, int]]:
+        """Prepare all rows in pieces of one size, the last ones padded, with the number of real rows in each.
+
+        What is computed of a row then does not depend on the rows around it.
+        """
+        for blocks, there in self._pieces(views):
+            for first in range(0, len(blocks[0]), FORWARD_ROWS):
+                part = slice(first, first + FORWARD_ROWS)
+                some = [block[part] for block in blocks]
+                short = FORWARD_ROWS - len(some[0])
+                padded = [np.pad(block, ((0, short), (0, 0))) for block in some]
+                known = (
+                    None if there is None else np.pad(there[part], ((0, short), (0, 0)), constant_values=True)
+                )
+                yield self.see(padded, known), len(some[0])
+
+    def _pieces(self, views: Views) -> Iterator[tuple[list[np.ndarray], np.ndarray | None]]:
         widest = max(*views.dims, *self.widths)
-        step = max(_LEAST_ROWS, _CHUNK_BYTES // (4 * widest))
+        step = FORWARD_ROWS * max(1, _CHUNK_BYTES // (4 * widest * FORWARD_ROWS))
 
         def read(rows: slice) -> tuple[list[np.ndarray], np.ndarray | None]:
             return views.read(rows), None if views.present is None else views.present[rows]
 
         pieces = views.chunks(step)
-        for blocks, there in map(read, pieces) if views.in_memory else read_ahead(read, pieces):
-            yield self.see(blocks, there)
+        return map(read, pieces) if views.in_memory else read_ahead(read, pieces)
 
     @torch.no_grad()
     def back(self, features: Sequence[Tensor]) -> list[np.ndarray]:
         """Return rows in the user's units that have about these features, one array a view."""
         found = [
             cast(Callable[[Tensor], Tensor], one.back)(view).cpu().numpy()
-            for one, view in zip(self.features, features, strict=True)
+            for one, view in zip(self.features, features[: len(self.features)], strict=True)
         ]
         scaled = [isinstance(one, ColumnFeatures) for one in self.features]
         restored = self.scaler.inverse_transform(found)
@@ -117,16 +155,16 @@ class Inputs(nn.Module):
 
 
 def usable(
-    blocks: Sequence[np.ndarray], there: np.ndarray | None, guards: Sequence[Guard]
+    blocks: Sequence[np.ndarray], there: np.ndarray | None, guards: Sequence[Guard], idle: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return where a view counts and where it was judged corrupt, both bool (b, v).
 
-    An empty row (all zeros, as of a text without words) says nothing, and a corrupt one misleads: neither counts
-    as long as the row has another view to go by.
+    An empty row (all zeros, as of a text without words) and a view that never changes say nothing, and a corrupt
+    row misleads: none of them counts as long as the row has another view to go by.
     """
     shape = len(blocks[0]), len(blocks)
     there = np.ones(shape, dtype=bool) if there is None else there
-    filled = np.column_stack([block.any(axis=1) for block in blocks]) & there
+    filled = np.column_stack([block.any(axis=1) for block in blocks]) & there & ~idle
     filled = np.where(filled.any(axis=1, keepdims=True), filled, there)
     corrupt = np.zeros(shape, dtype=bool)
     for v, guard in enumerate(guards):

@@ -128,6 +128,10 @@ class Layer:
     mean: Tensor
     lengths: Tensor
 
+    def first(self, n_rows: int) -> Layer:
+        """Return what it gives for the first rows."""
+        return Layer(self.codes[:n_rows], self.weights[:n_rows], self.mean[:n_rows], self.lengths[:n_rows])
+
 
 class UnfoldedNetwork(nn.Module):
     """Layers of code and noise steps; the anchors of each layer are buffers.

@@ -93,28 +93,42 @@ def graph_start(
     present: np.ndarray,
     n_clusters: int,
     *,
+    together: Tensor | None,
+    complete: np.ndarray,
     n_neighbors: int,
     generator: torch.Generator,
 ) -> Start:
     """Cut the sum of the views' neighbour graphs into clusters.
+
+    Neighbours in all views side by side are one graph more, among the rows that have every view, and weigh as
+    much as the others together: groups that no view tells apart alone are neighbours in each of their views.
 
     Parameters
     ----------
     rows : sequence of Tensor of shape (n, d)
         The scaled rows of each view.
     present : ndarray of bool, shape (n, v)
-    n_clusters, n_neighbors : int
+    n_clusters : int
+    together : Tensor of shape (n, D), optional
+        All views side by side, where there are several.
+    complete : ndarray of bool, shape (n,)
+        Which rows can be compared side by side.
+    n_neighbors : int
     generator : torch.Generator
     """
     tables = [
         table_of_present(view, present[:, v], n_neighbors, generator=generator) for v, view in enumerate(rows)
     ]
-    graph = joined_graph(tables)
+    weights = [1.0] * len(tables)
+    if together is not None:
+        tables.append(table_of_present(together, complete, n_neighbors, generator=generator))
+        weights.append(float(len(rows)))
+    graph = joined_graph(tables, weights)
     labels = best_partition(graph, n_clusters, generator=generator)
-    agree = np.array([[agreement(one, other) for other in tables] for one in tables])
-    weights = graph.tocoo()
-    same = labels[weights.row] == labels[weights.col]
-    kept = float(weights.data[same].sum() / max(weights.data.sum(), 1.0))
+    single = tables[: len(rows)]
+    agree = np.array([[agreement(one, other) for other in single] for one in single])
+    _, inside, volume = cluster_cuts(graph, labels, n_clusters)
+    kept = float(inside.sum() / volume.sum())
     return Start(torch.from_numpy(labels), agree, kept)
 
 

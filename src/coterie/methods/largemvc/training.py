@@ -55,7 +55,7 @@ class LargeMvCTask:
         self.loss, self.alpha, self.fixed_anchors = loss, alpha, fixed_anchors
         self.collectives = collectives
         self.optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate)
-        infinite = torch.full((views.n_views,), torch.inf)
+        infinite = torch.full((len(network.widths),), torch.inf)
         # J is measured with the thresholds it started from, so that learning cannot lower it by moving them.
         self.beta = infinite if network.noise is None else network.noise.rho[0].detach().clone()
         self._modules: list[AnchorModule] = []

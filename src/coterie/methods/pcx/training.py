@@ -18,6 +18,7 @@ from coterie.engine.pairs import NeighbourPairs
 from coterie.methods.pcx import objective
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.settings import Settings
+from coterie.nn.forward import FORWARD_ROWS
 from coterie.ops.communities import modularity, weight_between
 from coterie.ops.kmeans import kmeans
 from coterie.ops.matching import match_centers
@@ -26,9 +27,6 @@ from coterie.ops.neighbours import neighbour_table, shared_neighbours
 from coterie.ops.partition import partition
 from coterie.store import below
 
-# Every forward pass outside training has this many rows, the last one padded: matrix products round
-# differently for other sizes, and a row must get the same label alone and in company.
-FORWARD_ROWS = 256
 _SCALE_MEMORY = 0.99
 _IDLE_EPOCHS = 5
 _CODE_NEIGHBOURS = 15
