@@ -16,6 +16,7 @@ from coterie.errors import InputError
 from coterie.explore import cards, figures, panels
 from coterie.explore.markup import Html, element, join, json_for_script
 from coterie.explore.summary import Summary, summarise
+from coterie.explore.view_panel import views_panel
 
 
 def write_report(
@@ -131,6 +132,7 @@ def _sections(summary: Summary) -> list[Html]:
     return [
         panels.scores(summary),
         panels.map_panel(summary),
+        views_panel(summary.viewing),
         cards.clusters_panel(summary),
         element("div", panels.sizes_panel(summary), panels.confidence_panel(summary), class_="beside"),
         panels.uncertain_panel(summary),

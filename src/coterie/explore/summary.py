@@ -21,6 +21,7 @@ from coterie.explore.projection import Projection, project
 from coterie.explore.reading import Reading, Thumbnails, read_sample, read_thumbnails
 from coterie.explore.rows import Table
 from coterie.explore.training import Training, read_history
+from coterie.explore.viewing import Viewing, read_viewing
 from coterie.metrics import score_all
 
 _TYPICAL_ROWS = 5
@@ -111,6 +112,8 @@ class Summary:
         Images of rows, when rows are images.
     classes : Classes or None
         The known classes.
+    viewing : Viewing or None
+        What the model says about its views, when it has several.
     training : Training
         Curves and phases.
     parameters, versions : dict of str to str
@@ -129,6 +132,7 @@ class Summary:
     histogram: NDArray[np.float64]
     thumbnails: Thumbnails | None
     classes: Classes | None
+    viewing: Viewing | None
     training: Training
     parameters: dict[str, str]
     versions: dict[str, str]
@@ -212,6 +216,7 @@ def summarise(
             else read_thumbnails(model, table, picture_view, layout, sorted(shown))
         ),
         classes=classes,
+        viewing=read_viewing(model, [name for name, _ in table.views]),
         training=read_history(getattr(model, "history_", [])),
         parameters=parameters,
         versions=_versions(model),

@@ -75,6 +75,15 @@ def test_fitted_attributes_have_their_shapes(fitted):
     assert (fitted.labels_[fitted.exemplar_indices_] == np.arange(3)).all()
 
 
+def test_a_view_of_noise_is_explained_less_than_the_others_and_agrees_with_none(data):
+    views, _ = data
+    noise = np.random.default_rng(3).normal(size=(240, 10)).astype(np.float32)
+    model = LargeMvCNet(3, **QUICK).fit([*views[:2], noise])
+    assert model.view_weights_[2] < 0.6 * model.view_weights_[:2].min()
+    assert ((model.view_weights_ >= 0) & (model.view_weights_ <= 1)).all()
+    assert abs(model.view_agreement_[2, :2]).max() < 0.05
+
+
 def test_predict_transform_and_memberships_agree_with_the_fit(fitted, data):
     views, _ = data
     np.testing.assert_array_equal(fitted.predict(views), fitted.labels_)

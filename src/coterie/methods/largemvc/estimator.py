@@ -97,7 +97,8 @@ class LargeMvCNet(Clusterer):
     labels_ : ndarray of shape (n,)
         The cluster of each row.
     view_weights_ : ndarray of shape (v,)
-        Share of each view that the codes explain.
+        How much of each view the codes explain, as a share of what codes of this length could explain at best if
+        they served that view alone.
     view_agreement_ : ndarray of shape (v, v)
         How much oftener than by chance two views name the same neighbours.
     row_weights_ : ndarray of shape (n, v)
@@ -357,7 +358,9 @@ class LargeMvCNet(Clusterer):
         self.tau_ = calibrated_tau(squared_distances(codes, self._centers), began.kept)
         found = fitting.assign_all(self.network_, self.inputs_, data, self._centers)
         self.labels_, self.exemplar_indices_, self.inertia_ = found.labels, found.exemplars, found.inertia
-        self.row_weights_, self.view_weights_ = found.weights, found.explained
+        best = fitting.best_shares(seen, data.n_views, self._code_length())
+        self.row_weights_ = found.weights
+        self.view_weights_ = np.clip(found.explained / np.maximum(best, np.finfo(float).tiny), 0, 1)
         self.noise_ = found.corrupt | ((found.weights > 0) & (found.weights < _CORRUPT_WEIGHT))
         self.versions_ = versions()
         self._describe()

@@ -243,6 +243,16 @@ def place_centers(
 
 
 @torch.no_grad()
+def best_shares(seen: Seen, n_views: int, n_anchors: int) -> np.ndarray:
+    """Return the share of each view that codes of this length could explain at best, (v,): its leading variance."""
+    shares = []
+    for rows in seen.rows[:n_views]:
+        values = torch.linalg.eigvalsh(rows.T @ rows).clamp(min=0)
+        shares.append(float(values[-n_anchors:].sum() / values.sum().clamp(min=_LEAST)))
+    return np.array(shares)
+
+
+@torch.no_grad()
 def encode(
     network: UnfoldedNetwork, inputs: Inputs, views: Views, centers: Tensor
 ) -> Iterator[tuple[Seen, Layer, Tensor]]:

@@ -1,0 +1,45 @@
+"""What the report says about several views."""
+
+import numpy as np
+import pytest
+
+from coterie import LargeMvCNet, write_report
+from coterie.explore.view_panel import views_panel
+from coterie.explore.viewing import read_viewing
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(0)
+    kind = np.arange(120) % 2
+    views = [(kind[:, None] * 4 + rng.normal(size=(120, d))).astype(np.float32) for d in (5, 6)]
+    views[0][:12] = 40 * rng.normal(size=(12, 5))
+    views[1][20:35] = np.nan
+    data = {"left": views[0], "<right>": views[1]}
+    return LargeMvCNet(2, n_landmarks=20, random_state=0, n_threads=1).fit(data), data
+
+
+def test_counts_of_missing_and_corrupt_rows_are_those_of_the_model(fitted):
+    model, _ = fitted
+    found = read_viewing(model, ["left", "<right>"])
+    assert [one.missing for one in found.views] == [0, 15]
+    assert [one.corrupt for one in found.views] == model.noise_.sum(0).tolist()
+    assert found.views[0].corrupt >= 10
+    assert {one.row for one in found.corrupt if one.view == "left"} <= set(np.flatnonzero(model.noise_[:, 0]))
+    assert [one.weight for one in found.corrupt] == sorted(one.weight for one in found.corrupt)
+
+
+def test_a_model_that_says_nothing_of_views_has_no_panel(fitted):
+    assert read_viewing(fitted[0], ["left"]) is None
+    assert read_viewing(object(), ["left", "right"]) is None
+    assert views_panel(None) == ""
+
+
+def test_the_page_shows_the_views_and_escapes_their_names(fitted, tmp_path):
+    model, data = fitted
+    page = write_report(model, data, tmp_path / "report.html").read_text()
+    assert 'id="views"' in page
+    assert "&lt;right&gt;" in page
+    assert "<right>" not in page
+    assert "Corrupt rows that count least" in page
+    assert f"{model.view_agreement_[0, 1]:.2f}" in page
