@@ -112,4 +112,4 @@ def print_table(tag: str, estimator: Any, settings: dict[str, Any]) -> None:
             "all" if all(r["used_clusters"] == r["clusters"] for r in runs) else "NOT ALL",
             f"{np.mean([r['seconds'] for r in runs]):.0f}",
         )
-    Console().print(table)
+    Console(width=120).print(table)

@@ -16,6 +16,7 @@ from coterie.explore.rows import Table
 from coterie.explore.sampling import stratified_rows
 
 _FEATURES_PER_VIEW = 6
+_EDGES = (1, 99)
 
 
 @dataclass(frozen=True)
@@ -155,8 +156,10 @@ def read_thumbnails(
     """Draw rows of one view, and the model's decoded exemplars, with one scale of brightness for all."""
     parts = [table.read_view(view, part) for part in table.chunks(np.asarray(rows, dtype=np.int64))]
     values = {int(row): value for part in parts for row, value in zip(*part, strict=True)}
-    low = min((float(value.min()) for value in values.values()), default=0.0)
-    high = max((float(value.max()) for value in values.values()), default=1.0)
+    low, high = 0.0, 1.0
+    if values:
+        # A few corrupt rows must not make all the others grey.
+        low, high = (float(edge) for edge in np.percentile(np.stack(list(values.values())), _EDGES))
     exemplars = getattr(model, "exemplars_", None)
     decoded = () if exemplars is None else table.split(exemplars)[view]
     return Thumbnails(

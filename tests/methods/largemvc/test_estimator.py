@@ -165,6 +165,7 @@ def test_corrupt_rows_are_found_and_do_no_harm(data):
     assert np.isin(found, bad).mean() > 0.8
     assert (model.row_weights_[bad][:, 0] < 0.5).mean() > 0.9
     assert accuracy(kind, model.labels_) > 0.9
+    assert not model.noise_[model.exemplar_indices_].any()
 
 
 def test_without_the_noise_term_nothing_is_called_corrupt(data):

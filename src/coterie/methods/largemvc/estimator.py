@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
@@ -111,7 +112,7 @@ class LargeMvCNet(Clusterer):
         The centres, in the space of the codes of unit length.
     cluster_sizes_ : ndarray of shape (n_clusters,)
     exemplar_indices_ : ndarray of shape (n_clusters,)
-        The rows nearest to the centres.
+        The rows nearest to the centres, of those with no missing or corrupt view where there are any.
     exemplars_ : ndarray of shape (n_clusters, d), or a list of them, one per view
         The centres in the space of each view.
     inertia_ : float
@@ -335,6 +336,7 @@ class LargeMvCNet(Clusterer):
     def _descend(self, data: Views, alpha: float) -> None:
         """Sweep over all rows once a layer, so that the anchors of each layer fit the parameters as they are."""
         for layer in range(self.n_layers):
+            started = time.perf_counter()
             value = fitting.sweep(
                 self.network_,
                 self.inputs_.stream(data),
@@ -343,10 +345,8 @@ class LargeMvCNet(Clusterer):
                 fixed=self.fixed_anchors,
                 collectives=current_collectives(),
             )
-            self.history_ = [
-                *self.history_,
-                {"epoch": len(self.history_), "phase": "sweep", "layer": layer, "objective": value},
-            ]
+            record = {"epoch": len(self.history_), "phase": "sweep", "layer": layer, "objective": value}
+            self.history_ = [*self.history_, {**record, "seconds": time.perf_counter() - started}]
 
     def _cluster(self, data: Views, seen: Any, began: start.Start, generator: torch.Generator) -> None:
         """Place the centres on the sample, then label every row."""

@@ -292,31 +292,51 @@ class Assigned:
 def assign_all(network: UnfoldedNetwork, inputs: Inputs, views: Views, centers: Tensor) -> Assigned:
     """Label all rows, in one pass."""
     labels, weights, corrupt = [], [], []
-    best = torch.full((len(centers),), torch.inf)
-    exemplars = torch.zeros(len(centers), dtype=torch.long)
+    n_views, first, inertia = views.n_views, 0, 0.0
     left, whole = torch.zeros(2, len(network.widths), device=centers.device)
-    n_views = views.n_views
-    inertia, first = 0.0, 0
+    exemplars = _Nearest(len(centers))
     for seen, last, distances in encode(network, inputs, views, centers):
-        own, closest = distances.min(1), distances.min(0)
-        nearer = closest.values.cpu() < best
-        best[nearer] = closest.values.cpu()[nearer]
-        exemplars[nearer] = first + closest.indices.cpu()[nearer]
+        own = distances.min(1)
+        exemplars.add(distances, _without_fault(seen, inputs), first)
         first += len(distances)
         inertia += float(own.values.double().sum())
         labels.append(own.indices.cpu().numpy())
         weights.append((last.weights * seen.present)[:, :n_views].cpu().numpy())
         corrupt.append(seen.corrupt.cpu().numpy())
-        left = left + (network.lengths(seen.rows, last.codes, network.n_layers).square() * seen.present).sum(
-            0
-        )
-        whole = whole + torch.stack([x.square().sum() for x in seen.rows])
-    explained = 1 - torch.as_tensor(left) / torch.as_tensor(whole).clamp(min=_LEAST)
+        lengths = network.lengths(seen.rows, last.codes, network.n_layers)
+        left += (lengths.square() * seen.present).sum(0)
+        whole += torch.stack([seen.present[:, v] @ x.square().sum(1) for v, x in enumerate(seen.rows)])
+    explained = 1 - left / whole.clamp(min=_LEAST)
     return Assigned(
         np.concatenate(labels),
         np.concatenate(weights),
         np.concatenate(corrupt),
-        exemplars.numpy(),
+        exemplars.rows(),
         inertia,
         explained.clamp(min=0)[:n_views].cpu().numpy(),
     )
+
+
+def _without_fault(seen: Seen, inputs: Inputs) -> Tensor:
+    """Return which rows have every view that says something, none of them corrupt, (b,)."""
+    present = seen.present[:, : len(inputs.idle)]
+    complete: Tensor = (present[:, ~inputs.idle] > 0).all(1)
+    return complete
+
+
+class _Nearest:
+    """The row nearest to each centre, over pieces; rows without fault go before all others."""
+
+    def __init__(self, n_clusters: int) -> None:
+        self._best = torch.full((2, n_clusters), torch.inf)
+        self._rows = torch.zeros((2, n_clusters), dtype=torch.long)
+
+    def add(self, distances: Tensor, preferred: Tensor, first: int) -> None:
+        for rank, shown in enumerate((distances.masked_fill(~preferred[:, None], torch.inf), distances)):
+            closest = shown.cpu().min(0)
+            nearer = closest.values < self._best[rank]
+            self._best[rank, nearer] = closest.values[nearer]
+            self._rows[rank, nearer] = first + closest.indices[nearer]
+
+    def rows(self) -> np.ndarray:
+        return torch.where(self._best[0].isfinite(), self._rows[0], self._rows[1]).numpy()
