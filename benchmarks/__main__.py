@@ -12,6 +12,8 @@ from benchmarks.sets import DEFAULT_FOLDER, SEVERAL, SINGLE
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
+SMALL = ",".join(one.name for one in SEVERAL if one.name not in ("cora", "ccv_20d", "hdigit"))
+
 
 @app.command()
 def accuracy(
@@ -46,6 +48,38 @@ def disk(gigabytes: float = 4.0) -> None:
     from benchmarks.speed import run_disk
 
     run_disk(gigabytes)
+
+
+@app.command()
+def missing(
+    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = SMALL,
+    seeds: int = 3,
+    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+) -> None:
+    """ACC of LargeMvCNet as views go missing, beside k-means on mean-filled views."""
+    from benchmarks.views import run_missing
+
+    run_missing(sets.split(","), range(seeds), data)
+
+
+@app.command()
+def corruption(
+    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = SMALL,
+    seeds: int = 3,
+    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+) -> None:
+    """ACC of LargeMvCNet with a tenth of one view replaced by noise, with and without the noise term."""
+    from benchmarks.views import run_corruption
+
+    run_corruption(sets.split(","), range(seeds), data)
+
+
+@app.command()
+def scale(rows: str = "20000,100000,1000000", sweeps: int = 10) -> None:
+    """Seconds a row and memory of LargeMvCNet from disk, beside the bare matrix products."""
+    from benchmarks.views import run_scale
+
+    run_scale([int(number) for number in rows.split(",")], sweeps)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 
 import json
 
+import numpy as np
 import pytest
-from benchmarks import records, speed
+from benchmarks import records, speed, views
 from benchmarks.accuracy import run_accuracy
 
+from coterie import as_views
 from coterie.errors import InputError
 
 SHORT = {"max_epochs": 2, "hidden": [16], "n_threads": 1}
@@ -44,3 +46,54 @@ def test_the_child_that_measures_memory_reports_its_own(tmp_path):
     found = speed._child(path, 200, "disk")
     assert found["rate"] > 0
     assert found["peak_mb"] > 50
+
+
+def small_views():
+    rng = np.random.default_rng(0)
+    kind = np.arange(90) % 3
+    tables = [(np.eye(3)[kind] @ rng.normal(size=(3, d)) * 4 + rng.normal(size=(90, d))) for d in (6, 5)]
+    return as_views(tables), kind
+
+
+class SmallSet:
+    def load(self, folder):
+        return small_views()
+
+
+def test_missing_and_corrupt_views_are_measured_and_resumed(results, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(views.SETS, "small", SmallSet())
+    for _ in range(2):
+        views.run_missing(["small"], [0], tmp_path)
+        views.run_corruption(["small"], [0], tmp_path)
+    gaps = json.loads((results / "missing.json").read_text())
+    assert [(one["reading"], one["rate"]) for one in gaps] == [
+        ("rows", 0.0),
+        ("rows", 0.3),
+        ("rows", 0.5),
+        ("rows", 0.7),
+        ("entries", 0.3),
+        ("entries", 0.5),
+    ]
+    assert gaps[0]["LargeMvCNet"] > 0.95
+    (spoilt,) = json.loads((results / "corruption.json").read_text())
+    assert spoilt["recall"] > 0.5
+    assert "small" in capsys.readouterr().out
+
+
+def test_corruption_spoils_a_tenth_of_the_first_view_only():
+    clean, _ = small_views()
+    spoilt, bad = views.corrupted(clean, 0)
+    assert bad.sum() == 9
+    before, after = clean.read(slice(None)), spoilt.read(slice(None))
+    assert (before[0][~bad] == after[0][~bad]).all()
+    assert (before[1] == after[1]).all()
+    assert after[0][bad].std() > 3 * before[0].std()
+
+
+def test_scale_runs_in_a_process_of_its_own(results, monkeypatch):
+    views.run_scale([600], 2)
+    (record,) = json.loads((results / "scale.json").read_text())
+    assert record["rows"] == 600
+    assert record["ratio_to_bare_products"] > 0
+    assert record["peak_mb"] > 50
+    assert record["accuracy"] > 0.9

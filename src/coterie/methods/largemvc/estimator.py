@@ -510,7 +510,7 @@ class LargeMvCNet(Clusterer):
         self.network_ = self._build()
         self.network_.load_state_dict(_tensors(below("network.", arrays)))
         self.inputs_.to(device), self.network_.to(device)
-        self._centers = torch.from_numpy(arrays["centers"]).to(device)
+        self._centers = torch.tensor(arrays["centers"], device=device)
         self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]
         self.row_weights_, self.noise_ = arrays["row_weights"], arrays["noise"].astype(bool)
         self.view_weights_, self.view_agreement_ = arrays["view_weights"], arrays["view_agreement"]

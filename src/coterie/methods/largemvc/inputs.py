@@ -100,7 +100,8 @@ class Inputs(nn.Module):
         counts, corrupt = usable(blocks, there, cast(Sequence[Guard], self.guards), self.idle.cpu().numpy())
         device = self.idle.device
         present = torch.from_numpy(counts).to(device, torch.float32)
-        scaled = [torch.from_numpy(x).to(device) for x in self.scaler.transform(blocks, counts)]
+        # Copies that torch allocates: products of arrays that lie elsewhere in memory may round differently.
+        scaled = [torch.tensor(x, device=device) for x in self.scaler.transform(blocks, counts)]
         rows = [
             feature(block) * present[:, v : v + 1]
             for v, (feature, block) in enumerate(zip(self.features, scaled, strict=True))

@@ -1,0 +1,219 @@
+"""LargeMvCNet under missing and corrupt views, and its cost as rows grow."""
+
+# n rows, v views, d columns of a view
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+from sklearn.cluster import KMeans
+
+from benchmarks.records import add_record, machine, peak_mb, read_records, write_records
+from benchmarks.sets import SETS
+from coterie import LargeMvCNet, amputate, as_views
+from coterie.data import Views
+from coterie.metrics import accuracy
+
+RATES = (0.0, 0.3, 0.5, 0.7)
+_WIDTHS = (500, 300, 150, 50)
+_CLUSTERS = 10
+
+
+def run_missing(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
+    """ACC as views go missing, beside k-means on views whose gaps were filled with the mean."""
+    for name in names:
+        views, truth = SETS[name].load(folder)
+        k = len(np.unique(truth))
+        for reading, rate, seed in _cases(views.n_views, seeds):
+            case = {"data": name, "reading": reading, "rate": rate, "seed": seed}
+            if _done("missing", case):
+                continue
+            mask = amputate(views.n_rows, views.n_views, rate, reading=reading, random_state=seed)
+            given = as_views(views, mask=mask)
+            model = LargeMvCNet(k, random_state=seed).fit(given)
+            filled = KMeans(k, n_init=10, random_state=seed).fit_predict(_mean_filled(views, mask))
+            scores = {
+                "LargeMvCNet": round(accuracy(truth, model.labels_), 4),
+                "k-means": round(accuracy(truth, filled), 4),
+            }
+            add_record("missing", {**case, **scores, "machine": machine()})
+            print(case, scores, flush=True)
+    _print_missing()
+
+
+def _cases(n_views: int, seeds: Sequence[int]) -> list[tuple[str, float, int]]:
+    """Return the readings, rates and seeds; entry by entry only what leaves each row a view."""
+    most = (n_views - 1) / n_views
+    entries = [("entries", rate) for rate in RATES[1:] if rate <= most]
+    return [(*one, seed) for one in [*(("rows", rate) for rate in RATES), *entries] for seed in seeds]
+
+
+def _mean_filled(views: Views, mask: np.ndarray) -> np.ndarray:
+    """Return standardised views side by side with the mean where a view is missing."""
+    blocks = []
+    for v, block in enumerate(views.read(slice(None))):
+        own = block[mask[:, v]]
+        spread = own.std(axis=0)
+        scaled = (block - own.mean(axis=0)) / np.where(spread > 0, spread, 1)
+        blocks.append(np.where(mask[:, v : v + 1], scaled, 0) / np.sqrt(block.shape[1]))
+    return np.hstack(blocks)
+
+
+def run_corruption(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
+    """ACC with a tenth of the first view replaced by noise five times as large, with and without the noise term."""
+    for name in names:
+        views, truth = SETS[name].load(folder)
+        for seed in seeds:
+            case = {"data": name, "seed": seed}
+            if _done("corruption", case):
+                continue
+            spoilt, bad = corrupted(views, seed)
+            scores: dict[str, float] = {}
+            for noise in (True, False):
+                for kind, given in (("clean", views), ("spoilt", spoilt)):
+                    model = LargeMvCNet(len(np.unique(truth)), noise=noise, random_state=seed).fit(given)
+                    word = "with" if noise else "without"
+                    scores[f"{kind}, {word} noise term"] = round(accuracy(truth, model.labels_), 4)
+                    if noise and kind == "spoilt":
+                        found = model.noise_[:, 0]
+                        scores["precision"] = round(float(bad[found].mean()) if found.any() else 0.0, 4)
+                        scores["recall"] = round(float(found[bad].mean()), 4)
+            add_record("corruption", {**case, **scores, "machine": machine()})
+            print(case, scores, flush=True)
+    _print_corruption()
+
+
+def corrupted(views: Views, seed: int) -> tuple[Views, np.ndarray]:
+    """Replace a tenth of the rows of the first view by noise; return the views and which rows they are."""
+    rng = np.random.default_rng([seed, 7])
+    blocks = views.read(slice(None))
+    bad = np.zeros(views.n_rows, dtype=bool)
+    bad[rng.choice(views.n_rows, views.n_rows // 10, replace=False)] = True
+    blocks[0][bad] = 5 * blocks[0].std() * rng.standard_normal((bad.sum(), blocks[0].shape[1]))
+    return as_views(blocks, mask=views.present_rows(slice(None))), bad
+
+
+def _done(tag: str, case: dict[str, Any]) -> bool:
+    return any(case.items() <= one.items() for one in read_records(tag))
+
+
+def _print_missing() -> None:
+    table = Table(title="ACC with missing views: LargeMvCNet (k-means on mean-filled views)")
+    records = read_records("missing")
+    columns = list(dict.fromkeys((one["reading"], one["rate"]) for one in records))
+    for column in ("data", *(f"{reading} {rate:g}" for reading, rate in columns)):
+        table.add_column(column)
+    for name in dict.fromkeys(one["data"] for one in records):
+        cells = []
+        for reading, rate in columns:
+            runs = [r for r in records if (r["data"], r["reading"], r["rate"]) == (name, reading, rate)]
+            means = (
+                [float(np.mean([r[who] for r in runs])) for who in ("LargeMvCNet", "k-means")] if runs else []
+            )
+            cells.append(f"{means[0]:.3f} ({means[1]:.3f})" if means else "")
+        table.add_row(name, *cells)
+    Console(width=140).print(table)
+
+
+def _print_corruption() -> None:
+    table = Table(title="A tenth of the first view replaced by noise five times as large")
+    records = read_records("corruption")
+    names = [key for key in records[0] if key not in ("data", "seed", "machine")]
+    for column in ("data", *names):
+        table.add_column(column)
+    for name in dict.fromkeys(one["data"] for one in records):
+        runs = [r for r in records if r["data"] == name]
+        table.add_row(name, *(f"{np.mean([r[key] for r in runs]):.3f}" for key in names))
+    Console(width=140).print(table)
+
+
+def run_scale(rows: Sequence[int], sweeps: int) -> None:
+    """Cost of a streaming fit as rows grow, beside the bare products of the same shapes."""
+    records = []
+    with tempfile.TemporaryDirectory() as folder:
+        for n_rows in rows:
+            write_views(Path(folder), n_rows)
+            command = [sys.executable, "-m", "benchmarks.views", folder, str(sweeps)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            seconds, peak, bare, acc = (float(number) for number in done.stdout.split())
+            records.append(
+                {
+                    "rows": n_rows,
+                    "sweeps": sweeps,
+                    "seconds": seconds,
+                    "microseconds_a_row": round(1e6 * seconds / n_rows, 2),
+                    "peak_mb": peak,
+                    "ratio_to_bare_products": round(seconds / bare, 3),
+                    "accuracy": acc,
+                    "machine": machine(),
+                }
+            )
+            print({key: value for key, value in records[-1].items() if key != "machine"}, flush=True)
+    write_records("scale", records)
+
+
+def write_views(folder: Path, n_rows: int) -> None:
+    """Write four views with 1,000 columns in total and ten planted groups, a piece at a time."""
+    rng = np.random.default_rng(0)
+    centers = [rng.standard_normal((_CLUSTERS, d)).astype(np.float32) for d in _WIDTHS]
+    files = [
+        np.lib.format.open_memmap(folder / f"view{v}.npy", "w+", np.float32, (n_rows, d))
+        for v, d in enumerate(_WIDTHS)
+    ]
+    for first in range(0, n_rows, 10_000):
+        kind = np.arange(first, min(first + 10_000, n_rows)) % _CLUSTERS
+        for file, center in zip(files, centers, strict=True):
+            noise = rng.standard_normal((len(kind), center.shape[1]), dtype=np.float32)
+            file[first : first + len(kind)] = center[kind] + 2 * noise
+    for file in files:
+        file.flush()
+
+
+def _measure(folder: Path, sweeps: int) -> None:
+    """Fit in this process alone, so that its peak of memory is the fit's; print what `run_scale` reads."""
+    views = as_views([np.load(folder / f"view{v}.npy", mmap_mode="r") for v in range(len(_WIDTHS))])
+    started = time.perf_counter()
+    model = LargeMvCNet(_CLUSTERS, n_layers=sweeps, random_state=0).fit(views)
+    seconds = time.perf_counter() - started
+    peak = peak_mb()
+    bare = bare_seconds(model, views)
+    print(seconds, peak, bare, accuracy(np.arange(views.n_rows) % _CLUSTERS, model.labels_))
+
+
+def bare_seconds(model: LargeMvCNet, views: Views, n_rows: int = 20_000) -> float:
+    """Return the seconds that the matrix products of a fit would take alone, from those of some rows.
+
+    A row meets the landmarks of each view and of all of them in every sweep and when it is labelled; layer l has
+    l products with anchors and one for their sums.
+    """
+    piece = 4096
+    widths = [*views.dims, sum(views.dims)]
+    rows = [torch.rand(piece, d) for d in widths]
+    landmarks = [torch.rand(width, d) for width, d in zip(model.inputs_.widths, widths, strict=True)]
+    features = [torch.rand(piece, len(one)) for one in landmarks]
+    anchors = [torch.rand(_CLUSTERS, len(one)) for one in landmarks]
+    codes = torch.rand(piece, _CLUSTERS)
+    sweeps = model.n_layers
+    started = time.perf_counter()
+    for _ in range(n_rows // piece):
+        for layer in (*range(1, sweeps + 1), sweeps):
+            for x, one, z, p in zip(rows, landmarks, features, anchors, strict=True):
+                x @ one.T
+                for _ in range(layer):
+                    z @ p.T
+                codes.T @ z
+    return (time.perf_counter() - started) * views.n_rows / (n_rows // piece * piece)
+
+
+if __name__ == "__main__":
+    _measure(Path(sys.argv[1]), int(sys.argv[2]))
