@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from coterie.data import Scaler, as_views
+from coterie.data.scaling import MODES
 from coterie.errors import InputError
 
 VALUES = st.floats(-1e4, 1e4, width=32)
@@ -85,6 +86,29 @@ def test_feature_gives_mean_zero_and_deviation_one():
     scaled = scaler.transform(views.read(ALL))[0].astype(np.float64)
     np.testing.assert_allclose(scaled.mean(axis=0), 0.0, atol=2e-6)
     np.testing.assert_allclose(scaled.std(axis=0), 1.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("mode", "before"),
+    [
+        ("angle", lambda X: X - X.mean(0)),
+        ("feature-angle", lambda X: (X - X.mean(0)) / X.std(0)),
+        ("root", lambda X: np.sign(X) * np.sqrt(np.abs(X))),
+    ],
+)
+def test_angles_are_rows_of_length_one_after_another_scaling(mode, before):
+    X = np.random.default_rng(0).normal(3.0, 2.0, size=(30, 4)).astype(np.float32)
+    scaler, views = fitted(mode, X)
+    expected = before(X.astype(np.float64))
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(scaler.transform(views.read(ALL))[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_root_is_undone_but_for_the_length_of_the_row():
+    X = np.array([[4.0, -9.0, 0.0]])
+    scaler, views = fitted("root", X)
+    back = scaler.inverse_transform(scaler.transform(views.read(ALL)))[0]
+    np.testing.assert_allclose(back / back[0, 0], X / 4, rtol=1e-5)
 
 
 def test_variance_survives_a_mean_that_is_large_beside_it():
@@ -177,7 +201,7 @@ def test_each_view_may_have_its_own_mode():
         np.testing.assert_allclose(scaled[1], [[0.6, 0.8], [0.0, 0.0]], rtol=1e-6)
 
 
-@pytest.mark.parametrize("mode", ["feature", "minmax", "sample", "none", ["none", "feature"]])
+@pytest.mark.parametrize("mode", [*MODES, ["none", "feature"], ["root", "feature-angle"]])
 def test_a_scaler_survives_its_state(mode):
     rng = np.random.default_rng(0)
     views = as_views([rng.normal(size=(20, 3)), np.ones((20, 2))])
@@ -192,7 +216,7 @@ def test_a_scaler_survives_its_state(mode):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("mode", ["feature", "minmax", "sample", "none"])
+@pytest.mark.parametrize("mode", MODES)
 def test_transform_leaves_its_input_alone(mode):
     X = np.random.default_rng(0).normal(size=(9, 2)).astype(np.float32)
     scaler, _ = fitted(mode, X)
