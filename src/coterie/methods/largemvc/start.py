@@ -100,8 +100,8 @@ def graph_start(
 ) -> Start:
     """Cut the sum of the views' neighbour graphs into clusters.
 
-    Neighbours in all views side by side are one graph more, among the rows that have every view, and weigh as
-    much as the others together: groups that no view tells apart alone are neighbours in each of their views.
+    Neighbours in all views side by side are one graph more, among the rows that have every view, and weigh half
+    as much as the others together: they tell groups apart that no view does alone.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def graph_start(
     weights = [1.0] * len(tables)
     if together is not None:
         tables.append(table_of_present(together, complete, n_neighbors, generator=generator))
-        weights.append(float(len(rows)))
+        weights.append(len(rows) / 2)
     graph = joined_graph(tables, weights)
     labels = best_partition(graph, n_clusters, generator=generator)
     single = tables[: len(rows)]
