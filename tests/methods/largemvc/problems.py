@@ -31,6 +31,7 @@ def anchors_for(seed, m=4, widths=WIDTHS):
     return [polar(one) if m <= one.shape[1] else clip_spectrum(one) for one in drawn]
 
 
+@torch.no_grad()
 def naive_objective(rows, present, codes, anchors, noise, alpha, beta):
     """J of Eq. 2 with its noise, by loops."""
     total = 0.0

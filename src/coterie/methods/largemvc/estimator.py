@@ -19,7 +19,7 @@ from coterie.engine.device import resolve_device, thread_cap
 from coterie.engine.distributed import current_collectives
 from coterie.engine.loop import Loop
 from coterie.errors import InputError
-from coterie.methods.base import Assignment, Clusterer
+from coterie.methods.centers import CenterClusterer
 from coterie.methods.largemvc import fitting, start
 from coterie.methods.largemvc.features import ColumnFeatures, Guard, LandmarkFeatures, SideBySide
 from coterie.methods.largemvc.inputs import Inputs
@@ -27,13 +27,13 @@ from coterie.methods.largemvc.network import UnfoldedNetwork
 from coterie.methods.largemvc.training import LOSSES, LargeMvCTask
 from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, whole
 from coterie.ops.distances import squared_distances
-from coterie.ops.memberships import calibrated_tau, log_memberships
+from coterie.ops.memberships import calibrated_tau
 from coterie.store import below, versions
 
 _CORRUPT_WEIGHT = 0.5
 
 
-class LargeMvCNet(Clusterer):
+class LargeMvCNet(CenterClusterer):
     """Clusters rows that have several views, some of them missing or corrupt (LargeMvC-Net).
 
     Each row gets one non-negative code from all the views it has. A view is explained by the code through anchors
@@ -378,19 +378,6 @@ class LargeMvCNet(Clusterer):
 
     # Using a fitted model
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Return the codes of rows, (n, m): non-negative, one for all views.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        ndarray of shape (n, m), float32
-        """
-        return np.concatenate([codes.cpu().numpy() for codes, _ in self._over(X)])
-
     def inverse_transform(self, codes: Any) -> list[np.ndarray]:
         """Return what each view of rows with these codes should look like, missing views included.
 
@@ -410,53 +397,6 @@ class LargeMvCNet(Clusterer):
                 f"codes has shape {tuple(given.shape)} but needs {self._n_features_out} columns, as transform gives."
             )
         return self.inputs_.back([given @ one for one in self.network_.anchors(self.n_layers)])
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the cluster of each row: the nearest centre of its code.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        return np.concatenate([distances.argmin(1).cpu().numpy() for _, distances in self._over(X)])
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return each row's memberships.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        ndarray of shape (n, c), float32
-            Rows sum to one.
-        """
-        return np.concatenate(
-            [log_memberships(distances, self.tau_).exp().cpu().numpy() for _, distances in self._over(X)]
-        )
-
-    def assign(self, X: Any) -> Assignment:
-        """Return the cluster of each row and how sure it is, in one pass over the rows.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        Assignment
-            `labels` as `predict` gives them, and `confidence`, the largest membership of `predict_proba`.
-        """
-        labels, confidence = [], []
-        for _, distances in self._over(X):
-            labels.append(distances.argmin(1).cpu().numpy())
-            confidence.append(log_memberships(distances, self.tau_).exp().amax(1).cpu().numpy())
-        return Assignment(np.concatenate(labels), np.concatenate(confidence))
 
     def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
         check_is_fitted(self)

@@ -19,19 +19,18 @@ from coterie.engine.callbacks import EarlyStopping
 from coterie.engine.device import resolve_device, thread_cap
 from coterie.engine.loop import Callback
 from coterie.errors import InputError
-from coterie.methods.base import Assignment, Clusterer
+from coterie.methods.centers import CenterClusterer
 from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, sizes, whole
 from coterie.methods.pcx import build, fitting
 from coterie.methods.pcx.fitting import Parts
 from coterie.methods.pcx.presets import PRESETS
 from coterie.methods.pcx.settings import Settings
 from coterie.nn.metric import KINDS, MetricChoice
-from coterie.ops.memberships import log_memberships
 from coterie.ops.partition import PARTITIONS
 from coterie.store import below, versions
 
 
-class PCX(Clusterer):
+class PCX(CenterClusterer):
     """Deep clustering with slow exemplars (PC-X).
 
     An auto-encoder learns a code in which a row is near its nearest neighbours; the code is cut into clusters;
@@ -461,66 +460,6 @@ class PCX(Clusterer):
         self.cluster_centers_ = self.network_.centroids.cpu().numpy()
 
     # Using a fitted model
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Return the codes of rows, (n, d).
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        ndarray of shape (n, d), float32
-        """
-        return np.concatenate([codes.cpu().numpy() for codes, _ in self._over(X)])
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the cluster of each row: the nearest centroid of its code.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        return np.concatenate([distances.argmin(1).cpu().numpy() for _, distances in self._over(X)])
-
-    def assign(self, X: Any) -> Assignment:
-        """Return the cluster of each row and how sure it is, in one pass over the rows.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        Assignment
-            `labels` as `predict` gives them, and `confidence`, the largest membership of `predict_proba`.
-        """
-        labels, confidence = [], []
-        for _, distances in self._over(X):
-            labels.append(distances.argmin(1).cpu().numpy())
-            confidence.append(log_memberships(distances, self.tau_).exp().amax(1).cpu().numpy())
-        return Assignment(np.concatenate(labels), np.concatenate(confidence))
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the soft assignments of Eq. 2.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        ndarray of shape (n, k), float32
-            Rows sum to one.
-        """
-        return np.concatenate(
-            [log_memberships(distances, self.tau_).exp().cpu().numpy() for _, distances in self._over(X)]
-        )
 
     def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
         check_is_fitted(self)
