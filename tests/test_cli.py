@@ -151,3 +151,20 @@ def test_the_installed_command_answers(tmp_path):
     )
     for command in ("fit", "predict", "evaluate", "report", "methods", "demo"):
         assert command in done.stdout
+
+
+def test_several_views_are_fitted_predicted_and_reported(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    kind = np.arange(90) % 3
+    views = [(np.eye(3)[kind] @ rng.normal(size=(3, d)) * 4 + rng.normal(size=(90, d))) for d in (6, 5)]
+    views[1][:9] = np.nan
+    np.savez(tmp_path / "both.npz", view0=views[0], view1=views[1], y=kind)
+    place, options = str(tmp_path / "run"), ["--set", "n_landmarks=20", "--set", "n_threads=1", "--quiet"]
+    data = str(tmp_path / "both.npz")
+    assert run(["fit", data, "--method", "LargeMvCNet", "-k", "3", "--out", place, *options]) == 0
+    assert run(["predict", place, data, "-o", str(tmp_path / "again.csv"), "--quiet"]) == 0
+    assert (tmp_path / "again.csv").read_text() == (tmp_path / "run" / "labels.csv").read_text()
+    assert run(["evaluate", place, "--truth", data]) == 0
+    assert float(capsys.readouterr().out.split()[1]) > 0.9
+    assert run(["report", place, "--quiet"]) == 0
+    assert 'id="views"' in (tmp_path / "run" / "report.html").read_text()
