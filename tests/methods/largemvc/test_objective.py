@@ -114,7 +114,8 @@ def test_the_batch_objective_is_that_of_the_paper_with_its_noise(seed):
     anchors = anchors_for(seed)
     beta = torch.tensor([0.7, 1.3, 0.4]).double()
     network = network_for(rows, anchors, 1, 0.3, beta)
-    last = network(rows, present)[-1]
+    with torch.no_grad():
+        last = network(rows, present)[-1]
     noise = [
         (1 - last.weights[:, v : v + 1]) * (x - last.codes @ p)
         for v, (x, p) in enumerate(zip(rows, anchors, strict=True))
