@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import platform
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,7 +48,15 @@ def machine() -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "processor": platform.processor() or platform.machine(),
         "versions": versions(),
+        "commit": commit(),
     }
+
+
+def commit() -> str:
+    """Return the commit of this checkout, "unknown" where there is none; "+" marks changes since."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+", "--abbrev=7"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else "unknown"
 
 
 @contextmanager

@@ -26,6 +26,7 @@ def test_accuracy_goes_on_where_it_was_stopped(results, tmp_path, capsys):
     assert [one["seed"] for one in kept] == [0, 1]
     assert all(0 < one["scores"]["accuracy"] <= 1 and one["seconds"] > 0 for one in kept)
     assert kept[0]["machine"]["versions"]["torch"]
+    assert kept[0]["machine"]["commit"]
     assert capsys.readouterr().out.count("digits seed 0") == 1
 
 
