@@ -143,7 +143,6 @@ class SideBySide(nn.Module):
 
     def __init__(self, n_landmarks: int, n_columns: Sequence[int]) -> None:
         super().__init__()
-        self.n_columns = list(n_columns)
         self.landmarks = LandmarkFeatures(n_landmarks, sum(n_columns))
         self.register_buffer("shift", torch.zeros(sum(n_columns)))
         self.register_buffer("size", torch.ones(sum(n_columns)))

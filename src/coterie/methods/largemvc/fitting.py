@@ -32,8 +32,6 @@ _PROTOTYPES = 256
 _LANDMARKS = 1000
 _LEAST = 1e-12
 
-Record = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Sample:

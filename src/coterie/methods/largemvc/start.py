@@ -162,15 +162,14 @@ def lower_cut(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -> 
     Dhillon, Guan and Kulis (2007) show that the normalised cut is the inertia of kernel k-means whose kernel
     is D^-1 W D^-1 and whose weights are the degrees.
     """
-    best = _normalised_cut(graph, labels, n_clusters)
+    ties, inside, volume = cluster_cuts(graph, labels, n_clusters)
     degrees = np.maximum(np.asarray(graph.sum(axis=1)).ravel(), np.finfo(float).eps)
     for _ in range(_MOVES):
-        ties, inside, volume = cluster_cuts(graph, labels, n_clusters)
         moved = (inside / volume**2 - 2 * ties / (degrees[:, None] * volume)).argmin(1)
-        cut = _normalised_cut(graph, moved, n_clusters)
-        if len(np.unique(moved)) < n_clusters or cut >= best:
+        cuts = cluster_cuts(graph, moved, n_clusters)
+        if len(np.unique(moved)) < n_clusters or _share_cut(*cuts[1:]) >= _share_cut(inside, volume):
             break
-        labels, best = moved, cut
+        labels, (ties, inside, volume) = moved, cuts
     return labels
 
 
@@ -181,8 +180,11 @@ def _modularity(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -
 
 
 def _normalised_cut(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -> float:
-    _, inside, volume = cluster_cuts(graph, labels, n_clusters)
-    return float(n_clusters - (inside / volume).sum())
+    return _share_cut(*cluster_cuts(graph, labels, n_clusters)[1:])
+
+
+def _share_cut(inside: np.ndarray, volume: np.ndarray) -> float:
+    return float(len(volume) - (inside / volume).sum())
 
 
 def kmeans_start(rows: Tensor, n_anchors: int, *, generator: torch.Generator) -> Tensor:
