@@ -311,3 +311,24 @@ def test_codes_of_another_width_are_refused(fitted):
 def test_the_seed_decides_everything(data):
     first, again = (LargeMvCNet(3, max_epochs=2, **QUICK).fit(data[0]) for _ in range(2))
     np.testing.assert_array_equal(first.transform(data[0]), again.transform(data[0]))
+
+
+def test_a_fit_scales_its_sample_once(data, monkeypatch):
+    seen = []
+    transform = coterie.data.Scaler.transform
+
+    def counted(self, blocks, present=None):
+        seen.append(tuple(self.modes_))
+        return transform(self, blocks, present)
+
+    monkeypatch.setattr(coterie.data.Scaler, "transform", counted)
+    LargeMvCNet(3, n_layers=1, scale="none", **QUICK).fit(data[0])
+    assert len(seen) == 3  # the sample, the sweep, the labels
+
+
+def test_a_start_by_k_means_cuts_no_graph(data, monkeypatch):
+    monkeypatch.delattr(fitting.start, "best_partition")
+    views, kind = data
+    model = LargeMvCNet(3, init="kmeans", features="columns", **QUICK).fit(views)
+    assert accuracy(kind, model.labels_) > 0.95
+    assert model.view_agreement_.shape == (3, 3)

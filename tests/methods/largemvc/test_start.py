@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from sklearn.datasets import make_blobs
 
+from coterie.data import as_views
 from coterie.methods.largemvc import fitting, start
 from coterie.methods.largemvc.features import Guard, LandmarkFeatures, SideBySide
 from coterie.methods.largemvc.inputs import usable
@@ -113,3 +114,22 @@ def test_the_share_that_codes_could_explain_is_the_leading_variance():
     Given.rows = [rows, torch.eye(50)]
     shares = fitting.best_shares(Given, 2, 2)
     np.testing.assert_allclose(shares, [1.0, 2 / 50], rtol=1e-4)
+
+
+def test_a_partition_is_joined_by_the_share_of_neighbours_it_keeps():
+    pairs = joined_graph([np.array([[1], [0], [3], [2]])])
+    joined = start.JoinedViews(pairs, np.eye(1))
+    assert joined.start(torch.tensor([0, 0, 1, 1]), 2).kept == 1.0
+    assert joined.start(torch.tensor([0, 1, 1, 1]), 2).kept == 0.5
+
+
+def test_the_sample_counts_what_the_layers_count_where_a_row_has_only_a_constant_view():
+    X, _ = rows_of(n=60)
+    constant, mask = np.full((60, 2), 7.0, np.float32), np.ones((60, 2), bool)
+    mask[3, 0] = False
+    views = as_views([X.numpy(), constant], mask=mask)
+    generator = torch.Generator().manual_seed(0)
+    sample = fitting.draw_sample(views, guard=True, seed=0, generator=generator)
+    counts, corrupt = usable(sample.blocks, sample.there, sample.guards, sample.idle)
+    np.testing.assert_array_equal(sample.sound, counts)
+    np.testing.assert_array_equal(sample.corrupt, corrupt)

@@ -267,9 +267,10 @@ class LargeMvCNet(CenterClusterer):
         sample = fitting.draw_sample(data, guard=self.noise, seed=self.seed_, generator=generator)
         k = min(self.n_neighbors, len(sample.sound) - 1)
         self.scaler_ = fitting.fit_scaler(sample, self.scale, data.names, k, generator)
-        self.inputs_ = fitting.fit_inputs(sample, self.scaler_, params, generator).to(device)
-        seen = self.inputs_.see(sample.blocks, sample.there)
-        began = self._start(sample, seen.rows, k, generator)
+        scaled = fitting.scale_sample(sample, self.scaler_, params)
+        self.inputs_ = fitting.fit_inputs(sample, scaled, self.scaler_, params, generator).to(device)
+        seen = self.inputs_.see_scaled(scaled.views, sample.sound, sample.corrupt)
+        began = self._start(sample, scaled, seen.rows, k, generator)
         self.view_agreement_ = began.agreement
         self.network_ = self._build().to(device)
         alpha = fitting.start_network(self.network_, seen, began.labels.to(device), params)
@@ -278,25 +279,28 @@ class LargeMvCNet(CenterClusterer):
         self._cluster(data, seen, began, generator)
 
     def _start(
-        self, sample: fitting.Sample, features: list[Tensor], k: int, generator: torch.Generator
+        self,
+        sample: fitting.Sample,
+        scaled: fitting.Scaled,
+        features: list[Tensor],
+        k: int,
+        generator: torch.Generator,
     ) -> start.Start:
-        scaled = [torch.from_numpy(rows) for rows in self.scaler_.transform(sample.blocks, sample.sound)]
-        m, beside = self._code_length(), None
-        if len(scaled) > 1:
-            fitted = SideBySide(1, self.view_dims_in_).fit(scaled, torch.from_numpy(sample.sound))
-            beside = fitted.table(scaled)
-        found = start.graph_start(
-            scaled,
+        m = self._code_length()
+        # Either start needs the graph: the views' agreement and the sharpness of memberships are read off it.
+        joined = start.join_views(
+            scaled.views,
             sample.sound,
-            m,
-            together=beside,
+            together=scaled.table,
             complete=sample.complete,
             n_neighbors=k,
             generator=generator,
         )
         if self.init == "graph":
-            return found
-        return found.with_labels(start.kmeans_start(torch.hstack(features).cpu(), m, generator=generator))
+            labels = torch.from_numpy(start.best_partition(joined.graph, m, generator=generator))
+        else:
+            labels = start.kmeans_start(torch.hstack(features).cpu(), m, generator=generator)
+        return joined.start(labels, m)
 
     def _build(self) -> UnfoldedNetwork:
         return UnfoldedNetwork(

@@ -19,7 +19,7 @@ from coterie.data import Scaler, Views, as_views
 from coterie.data.scaling import resolve_modes
 from coterie.methods.largemvc import objective, start
 from coterie.methods.largemvc.features import ColumnFeatures, Guard, LandmarkFeatures, SideBySide
-from coterie.methods.largemvc.inputs import Inputs, Seen, usable
+from coterie.methods.largemvc.inputs import Inputs, Seen, scaled_rows, usable
 from coterie.methods.largemvc.network import AnchorModule, Layer, UnfoldedNetwork, inverse_softplus
 from coterie.ops.distances import squared_distances
 from coterie.ops.graphs import table_of_present
@@ -44,6 +44,7 @@ class Sample:
     there : ndarray of bool, shape (s, v)
     sound : ndarray of bool, shape (s, v)
         Where a view counts: there, not empty, not corrupt.
+    corrupt : ndarray of bool, shape (s, v)
     guards : list of Guard
     idle : ndarray of bool, shape (v,)
         Which views say nothing: they never change, or are empty.
@@ -52,6 +53,7 @@ class Sample:
     blocks: list[np.ndarray]
     there: np.ndarray
     sound: np.ndarray
+    corrupt: np.ndarray
     guards: list[Guard]
     idle: np.ndarray
 
@@ -77,9 +79,11 @@ def draw_sample(data: Views, *, guard: bool, seed: int, generator: torch.Generat
         guards.append(Guard(max(1, min(_PROTOTYPES, len(own))), block.shape[1]))
         if len(own):
             guards[v].fit(own, generator=generator)
-    idle = np.array([_never_changes(block[there[:, v]]) for v, block in enumerate(blocks)])
-    sound, _ = usable(blocks, there, guards, idle)
-    return Sample(blocks, there, sound, guards, np.logical_not(sound.any(axis=0)))
+    constant = np.array([_never_changes(block[there[:, v]]) for v, block in enumerate(blocks)])
+    # A view that never changes is not idle where it is all that some row has.
+    idle = np.logical_not(usable(blocks, there, (), constant)[0].any(axis=0))
+    sound, corrupt = usable(blocks, there, guards, idle)
+    return Sample(blocks, there, sound, corrupt, guards, idle)
 
 
 def _never_changes(rows: np.ndarray) -> bool:
@@ -104,13 +108,40 @@ def fit_scaler(
     return Scaler(start.choose_scalings(tables, len(few))).fit(views)
 
 
+@dataclass(frozen=True)
+class Scaled:
+    """The sample as its rows are compared.
+
+    Attributes
+    ----------
+    views : list of Tensor of shape (s, d)
+    beside : SideBySide, optional
+        Puts the views side by side, where there are several; its landmarks are not placed yet.
+    table : Tensor of shape (s, D), optional
+        The views side by side.
+    """
+
+    views: list[Tensor]
+    beside: SideBySide | None = None
+    table: Tensor | None = None
+
+
+def scale_sample(sample: Sample, scaler: Scaler, params: Mapping[str, Any]) -> Scaled:
+    """Scale the sample, once for everything that is learned from it."""
+    views = scaled_rows(scaler, sample.blocks, sample.sound)
+    if len(views) == 1:
+        return Scaled(views)
+    width = landmark_count(params["n_landmarks"], params["n_clusters"], int(sample.complete.sum()))
+    beside = SideBySide(width, [x.shape[1] for x in views]).fit(views, torch.from_numpy(sample.sound))
+    return Scaled(views, beside, beside.table(views))
+
+
 def fit_inputs(
-    sample: Sample, scaler: Scaler, params: Mapping[str, Any], generator: torch.Generator
+    sample: Sample, scaled: Scaled, scaler: Scaler, params: Mapping[str, Any], generator: torch.Generator
 ) -> Inputs:
     """Fit what the layers see of each view."""
-    scaled = [torch.from_numpy(block) for block in scaler.transform(sample.blocks, sample.sound)]
     features: list[ColumnFeatures | LandmarkFeatures] = []
-    for v, rows in enumerate(scaled):
+    for v, rows in enumerate(scaled.views):
         own = torch.from_numpy(np.flatnonzero(sample.sound[:, v]))
         own = own if len(own) else torch.arange(1)
         if params["features"] == "columns":
@@ -120,22 +151,22 @@ def fit_inputs(
         raw = torch.from_numpy(sample.blocks[v])
         landmarks = LandmarkFeatures(width, rows.shape[1])
         features.append(landmarks.fit(rows[own], raw[own], generator=generator))
-    beside = _fit_beside(sample, scaled, params, generator) if len(scaled) > 1 else None
+    beside = _place_beside(sample, scaled, params, generator)
     return Inputs(scaler, features, sample.guards, beside, sample.idle.tolist())
 
 
-def _fit_beside(
-    sample: Sample, scaled: list[Tensor], params: Mapping[str, Any], generator: torch.Generator
+def _place_beside(
+    sample: Sample, scaled: Scaled, params: Mapping[str, Any], generator: torch.Generator
 ) -> SideBySide | None:
-    """Fit the landmarks of all views side by side, where enough rows have all of them."""
+    """Place the landmarks of all views side by side, where enough rows have all of them."""
     whole = torch.from_numpy(np.flatnonzero(sample.complete))
+    if scaled.beside is None or scaled.table is None:
+        return None
     if params["features"] == "columns" or len(whole) < 2 * params["n_clusters"]:
         return None
-    width = landmark_count(params["n_landmarks"], params["n_clusters"], len(whole))
-    beside = SideBySide(width, [x.shape[1] for x in scaled])
-    table = beside.fit(scaled, torch.from_numpy(sample.sound)).table(scaled)[whole]
-    beside.landmarks.fit(table, table, generator=generator)
-    return beside
+    rows = scaled.table[whole]
+    scaled.beside.landmarks.fit(rows, rows, generator=generator)
+    return scaled.beside
 
 
 def landmark_count(asked: int | str, n_clusters: int, n_rows: int) -> int:

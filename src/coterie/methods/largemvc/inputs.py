@@ -98,10 +98,21 @@ class Inputs(nn.Module):
             Where a view is there; everywhere by default.
         """
         counts, corrupt = usable(blocks, there, cast(Sequence[Guard], self.guards), self.idle.cpu().numpy())
+        return self.see_scaled(scaled_rows(self.scaler, blocks, counts), counts, corrupt)
+
+    def see_scaled(self, scaled: Sequence[Tensor], counts: np.ndarray, corrupt: np.ndarray) -> Seen:
+        """Prepare rows that are scaled already.
+
+        Parameters
+        ----------
+        scaled : sequence of Tensor of shape (b, d)
+            From `scaled_rows`.
+        counts, corrupt : ndarray of bool, shape (b, v)
+            From `usable`.
+        """
         device = self.idle.device
         present = torch.from_numpy(counts).to(device, torch.float32)
-        # Copies that torch allocates: products of arrays that lie elsewhere in memory may round differently.
-        scaled = [torch.tensor(x, device=device) for x in self.scaler.transform(blocks, counts)]
+        scaled = [rows.to(device) for rows in scaled]
         rows = [
             feature(block) * present[:, v : v + 1]
             for v, (feature, block) in enumerate(zip(self.features, scaled, strict=True))
@@ -153,6 +164,12 @@ class Inputs(nn.Module):
         scaled = [isinstance(one, ColumnFeatures) for one in self.features]
         restored = self.scaler.inverse_transform(found)
         return [again if was else plain for plain, again, was in zip(found, restored, scaled, strict=True)]
+
+
+def scaled_rows(scaler: Scaler, blocks: Sequence[np.ndarray], counts: np.ndarray) -> list[Tensor]:
+    """Return the scaled rows of each view, (b, d); zeros where a view does not count."""
+    # Copies that torch allocates: products of arrays that lie elsewhere in memory may round differently.
+    return [torch.tensor(rows) for rows in scaler.transform(blocks, counts)]
 
 
 def usable(

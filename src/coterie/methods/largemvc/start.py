@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -83,22 +83,38 @@ class Start:
     agreement: np.ndarray
     kept: float
 
-    def with_labels(self, labels: Tensor) -> Start:
-        """Return the same start with another partition."""
-        return replace(self, labels=labels)
+
+@dataclass(frozen=True)
+class JoinedViews:
+    """The neighbours that the views name.
+
+    Attributes
+    ----------
+    graph : sparse matrix of shape (n, n)
+        The sum of the views' neighbour graphs.
+    agreement : ndarray of shape (v, v)
+        How much the views agree on who is near whom.
+    """
+
+    graph: sparse.csr_matrix
+    agreement: np.ndarray
+
+    def start(self, labels: Tensor, n_clusters: int) -> Start:
+        """Return a partition, from wherever it comes, with the share of neighbours that it keeps together."""
+        _, inside, volume = cluster_cuts(self.graph, labels.numpy(), n_clusters)
+        return Start(labels, self.agreement, float(inside.sum() / volume.sum()))
 
 
-def graph_start(
+def join_views(
     rows: Sequence[Tensor],
     present: np.ndarray,
-    n_clusters: int,
     *,
     together: Tensor | None,
     complete: np.ndarray,
     n_neighbors: int,
     generator: torch.Generator,
-) -> Start:
-    """Cut the sum of the views' neighbour graphs into clusters.
+) -> JoinedViews:
+    """Sum the views' neighbour graphs.
 
     Neighbours in all views side by side are one graph more, among the rows that have every view, and weigh half
     as much as the others together: they tell groups apart that no view does alone.
@@ -108,7 +124,6 @@ def graph_start(
     rows : sequence of Tensor of shape (n, d)
         The scaled rows of each view.
     present : ndarray of bool, shape (n, v)
-    n_clusters : int
     together : Tensor of shape (n, D), optional
         All views side by side, where there are several.
     complete : ndarray of bool, shape (n,)
@@ -123,13 +138,9 @@ def graph_start(
     if together is not None:
         tables.append(table_of_present(together, complete, n_neighbors, generator=generator))
         weights.append(len(rows) / 2)
-    graph = joined_graph(tables, weights)
-    labels = best_partition(graph, n_clusters, generator=generator)
     single = tables[: len(rows)]
     agree = np.array([[agreement(one, other) for other in single] for one in single])
-    _, inside, volume = cluster_cuts(graph, labels, n_clusters)
-    kept = float(inside.sum() / volume.sum())
-    return Start(torch.from_numpy(labels), agree, kept)
+    return JoinedViews(joined_graph(tables, weights), agree)
 
 
 def best_partition(graph: sparse.csr_matrix, n_clusters: int, *, generator: torch.Generator) -> np.ndarray:
