@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.cluster import KMeans
 
-from benchmarks.records import add_record, machine, peak_mb, read_records, write_records
+from benchmarks.records import add_record, machine, measured, read_records
 from benchmarks.sets import SETS
 from coterie import LargeMvCNet, amputate, as_views
 from coterie.data import Views
@@ -138,28 +138,26 @@ def _print_corruption() -> None:
 
 
 def run_scale(rows: Sequence[int], sweeps: int) -> None:
-    """Cost of a streaming fit as rows grow, beside the bare products of the same shapes."""
-    records = []
+    """Cost of a streaming fit as rows grow, beside the bare products of the same shapes.
+
+    CPU seconds of one thread (OMP_NUM_THREADS=1) do not depend on what else the machine does.
+    """
     with tempfile.TemporaryDirectory() as folder:
         for n_rows in rows:
             write_views(Path(folder), n_rows)
             command = [sys.executable, "-m", "benchmarks.views", folder, str(sweeps)]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
-            seconds, peak, bare, acc = (float(number) for number in done.stdout.split())
-            records.append(
-                {
-                    "rows": n_rows,
-                    "sweeps": sweeps,
-                    "seconds": seconds,
-                    "microseconds_a_row": round(1e6 * seconds / n_rows, 2),
-                    "peak_mb": peak,
-                    "ratio_to_bare_products": round(seconds / bare, 3),
-                    "accuracy": acc,
-                    "machine": machine(),
-                }
-            )
-            print({key: value for key, value in records[-1].items() if key != "machine"}, flush=True)
-    write_records("scale", records)
+            found = json.loads(done.stdout)
+            record = {
+                "rows": n_rows,
+                "sweeps": sweeps,
+                **found,
+                "cpu_microseconds_a_row": round(1e6 * found["cpu_seconds"] / n_rows, 2),
+                "ratio_to_bare_products": round(found["seconds"] / found["bare_seconds"], 3),
+                "cpu_ratio_to_bare_products": round(found["cpu_seconds"] / found["bare_cpu_seconds"], 3),
+            }
+            add_record("scale", {**record, "machine": machine()})
+            print(record, flush=True)
 
 
 def write_views(folder: Path, n_rows: int) -> None:
@@ -182,16 +180,26 @@ def write_views(folder: Path, n_rows: int) -> None:
 def _measure(folder: Path, sweeps: int) -> None:
     """Fit in this process alone, so that its peak of memory is the fit's; print what `run_scale` reads."""
     views = as_views([np.load(folder / f"view{v}.npy", mmap_mode="r") for v in range(len(_WIDTHS))])
-    started = time.perf_counter()
-    model = LargeMvCNet(_CLUSTERS, n_layers=sweeps, random_state=0).fit(views)
-    seconds = time.perf_counter() - started
-    peak = peak_mb()
-    bare = bare_seconds(model, views)
-    print(seconds, peak, bare, accuracy(np.arange(views.n_rows) % _CLUSTERS, model.labels_))
+    with measured() as costs:
+        model = LargeMvCNet(_CLUSTERS, n_layers=sweeps, random_state=0).fit(views)
+    swept = sum(one["seconds"] for one in model.history_)
+    with measured() as bare:
+        share = bare_products(model, views)
+    print(
+        json.dumps(
+            {
+                **costs,
+                "sweep_seconds": round(swept, 2),
+                "bare_seconds": round(bare["seconds"] / share, 2),
+                "bare_cpu_seconds": round(bare["cpu_seconds"] / share, 2),
+                "accuracy": round(accuracy(np.arange(views.n_rows) % _CLUSTERS, model.labels_), 4),
+            }
+        )
+    )
 
 
-def bare_seconds(model: LargeMvCNet, views: Views, n_rows: int = 20_000) -> float:
-    """Return the seconds that the matrix products of a fit would take alone, from those of some rows.
+def bare_products(model: LargeMvCNet, views: Views, n_rows: int = 20_000) -> float:
+    """Do the matrix products of a fit alone, for some rows; return what share of all rows they are.
 
     A row meets the landmarks of each view and of all of them in every sweep and when it is labelled; layer l has
     l products with anchors and one for their sums.
@@ -204,7 +212,6 @@ def bare_seconds(model: LargeMvCNet, views: Views, n_rows: int = 20_000) -> floa
     anchors = [torch.rand(_CLUSTERS, len(one)) for one in landmarks]
     codes = torch.rand(piece, _CLUSTERS)
     sweeps = model.n_layers
-    started = time.perf_counter()
     for _ in range(n_rows // piece):
         for layer in (*range(1, sweeps + 1), sweeps):
             for x, one, z, p in zip(rows, landmarks, features, anchors, strict=True):
@@ -212,7 +219,7 @@ def bare_seconds(model: LargeMvCNet, views: Views, n_rows: int = 20_000) -> floa
                 for _ in range(layer):
                     z @ p.T
                 codes.T @ z
-    return (time.perf_counter() - started) * views.n_rows / (n_rows // piece * piece)
+    return n_rows // piece * piece / views.n_rows
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ class LandmarkFeatures(nn.Module):
             return self.scale.expand(len(rows), 1).clone()
         columns, weights = nearest_anchors(rows, self.landmarks, min(_NEAREST, self.width - 1))
         features = rows.new_zeros(len(rows), self.width)
-        return features.scatter_(1, columns, weights.to(rows)) * self.scale
+        return features.scatter_(1, columns, weights.to(rows) * self.scale[columns])
 
     def back(self, features: Tensor) -> Tensor:
         """Return rows in the user's units that have about these features: weighted means of the landmarks."""
@@ -213,7 +213,7 @@ class Guard(nn.Module):
     def distance(self, rows: Tensor) -> Tensor:
         """Return the distance of each row to its third nearest prototype, (b,)."""
         third = min(3, len(self.prototypes))
-        return squared_distances(rows, self.prototypes).kthvalue(third, dim=1).values.sqrt()
+        return squared_distances(rows, self.prototypes).topk(third, largest=False).values[:, -1].sqrt()
 
     @torch.no_grad()
     def forward(self, rows: Tensor) -> Tensor:
