@@ -21,7 +21,7 @@ from sklearn.cluster import KMeans
 from benchmarks.records import add_record, machine, measured, read_records
 from benchmarks.sets import SETS
 from coterie import LargeMvCNet, amputate, as_views
-from coterie.data import Views
+from coterie.data import Scaler, Views
 from coterie.metrics import accuracy
 
 RATES = (0.0, 0.3, 0.5, 0.7)
@@ -41,14 +41,23 @@ def run_missing(names: Sequence[str], seeds: Sequence[int], folder: Path) -> Non
             mask = amputate(views.n_rows, views.n_views, rate, reading=reading, random_state=seed)
             given = as_views(views, mask=mask)
             model = LargeMvCNet(k, random_state=seed).fit(given)
-            filled = KMeans(k, n_init=10, random_state=seed).fit_predict(_mean_filled(views, mask))
             scores = {
                 "LargeMvCNet": round(accuracy(truth, model.labels_), 4),
-                "k-means": round(accuracy(truth, filled), 4),
+                **_peers(views, mask, truth, seed),
             }
             add_record("missing", {**case, **scores, "machine": machine()})
             print(case, scores, flush=True)
     _print_missing()
+
+
+def _peers(views: Views, mask: np.ndarray, truth: np.ndarray, seed: int) -> dict[str, float]:
+    """Return ACC of k-means on mean-filled views of standardised columns, and of rows of unit length."""
+    scores = {}
+    for name, mode in (("k-means", "feature"), ("k-means, unit rows", "sample")):
+        filled = _mean_filled(views, mask, mode)
+        labels = KMeans(len(np.unique(truth)), n_init=10, random_state=seed).fit_predict(filled)
+        scores[name] = round(accuracy(truth, labels), 4)
+    return scores
 
 
 def _cases(n_views: int, seeds: Sequence[int]) -> list[tuple[str, float, int]]:
@@ -58,14 +67,15 @@ def _cases(n_views: int, seeds: Sequence[int]) -> list[tuple[str, float, int]]:
     return [(*one, seed) for one in [*(("rows", rate) for rate in RATES), *entries] for seed in seeds]
 
 
-def _mean_filled(views: Views, mask: np.ndarray) -> np.ndarray:
-    """Return standardised views side by side with the mean where a view is missing."""
+def _mean_filled(views: Views, mask: np.ndarray, mode: str) -> np.ndarray:
+    """Return scaled views side by side, of the same weight, with the mean where a view is missing."""
+    given = as_views(views, mask=mask)
+    scaled = Scaler(mode).fit(given).transform(views.read(slice(None)))
     blocks = []
-    for v, block in enumerate(views.read(slice(None))):
+    for v, block in enumerate(scaled):
         own = block[mask[:, v]]
-        spread = own.std(axis=0)
-        scaled = (block - own.mean(axis=0)) / np.where(spread > 0, spread, 1)
-        blocks.append(np.where(mask[:, v : v + 1], scaled, 0) / np.sqrt(block.shape[1]))
+        size = np.sqrt(np.square(own).sum(axis=1).mean())
+        blocks.append(np.where(mask[:, v : v + 1], block, own.mean(axis=0)) / (size if size > 0 else 1))
     return np.hstack(blocks)
 
 
@@ -108,7 +118,10 @@ def _done(tag: str, case: dict[str, Any]) -> bool:
 
 
 def _print_missing() -> None:
-    table = Table(title="ACC with missing views: LargeMvCNet (k-means on mean-filled views)")
+    who = ("LargeMvCNet", "k-means", "k-means, unit rows")
+    table = Table(
+        title="ACC with missing views: LargeMvCNet (k-means on mean-filled views, columns or rows scaled)"
+    )
     records = read_records("missing")
     columns = list(dict.fromkeys((one["reading"], one["rate"]) for one in records))
     for column in ("data", *(f"{reading} {rate:g}" for reading, rate in columns)):
@@ -117,10 +130,8 @@ def _print_missing() -> None:
         cells = []
         for reading, rate in columns:
             runs = [r for r in records if (r["data"], r["reading"], r["rate"]) == (name, reading, rate)]
-            means = (
-                [float(np.mean([r[who] for r in runs])) for who in ("LargeMvCNet", "k-means")] if runs else []
-            )
-            cells.append(f"{means[0]:.3f} ({means[1]:.3f})" if means else "")
+            means = [f"{np.mean([r[one] for r in runs]):.3f}" for one in who] if runs else []
+            cells.append(f"{means[0]} ({means[1]}, {means[2]})" if means else "")
         table.add_row(name, *cells)
     Console(width=140).print(table)
 
