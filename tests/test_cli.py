@@ -168,3 +168,91 @@ def test_several_views_are_fitted_predicted_and_reported(tmp_path, capsys):
     assert float(capsys.readouterr().out.split()[1]) > 0.9
     assert run(["report", place, "--quiet"]) == 0
     assert 'id="views"' in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_a_few_labels_steer_a_fit_and_a_refinement(folder, capsys):
+    truth = np.loadtxt(folder / "truth.txt", dtype=int)
+    rows = [int(np.flatnonzero(truth == k)[i]) for k in range(3) for i in range(2)]
+    with (folder / "known.csv").open("w") as handle:
+        handle.write("row,label\n" + "".join(f"{row},{truth[row]}\n" for row in rows))
+    out = folder / "steered"
+    assert (
+        run(
+            [
+                "fit",
+                str(folder / "rows.csv"),
+                "--method",
+                "fucsmf",
+                "--labels",
+                str(folder / "known.csv"),
+                "--out",
+                str(out),
+            ]
+        )
+        == 0
+    )
+    with (out / "labels.csv").open() as handle:
+        found = np.array([int(row["cluster"]) for row in csv.DictReader(handle)])
+    assert (found == truth).mean() > 0.95
+    capsys.readouterr()
+    assert (
+        run(["refine", str(folder / "run"), "--labels", str(folder / "known.csv"), "--ask", "4", "--no-keep"])
+        == 0
+    )
+    said = capsys.readouterr().out
+    assert "3 classes" in said
+    assert len(said.splitlines()[-1].split(", ")) == 4
+    with (folder / "run" / "refined.csv").open() as handle:
+        refined = np.array([int(row["cluster"]) for row in csv.DictReader(handle)])
+    assert (refined == truth).mean() > 0.95
+    assert run(["report", str(out), "--quiet"]) == 0
+    (folder / "run" / "refined.csv").unlink()
+
+
+def test_links_between_rows_steer_a_refinement(folder):
+    truth = np.loadtxt(folder / "truth.txt", dtype=int)
+    (folder / "one.csv").write_text(f"row,label\n0,{truth[0]}\n")
+    others = np.flatnonzero(truth != truth[0])[:2]
+    (folder / "must.csv").write_text(f"a,b\n0,{others[0]}\n")
+    out = folder / "linked.csv"
+    arguments = [
+        "refine",
+        str(folder / "run"),
+        "--labels",
+        str(folder / "one.csv"),
+        "-o",
+        str(out),
+        "--quiet",
+    ]
+    assert run([*arguments, "--must-link", str(folder / "must.csv")]) == 0
+    with out.open() as handle:
+        found = [int(row["cluster"]) for row in csv.DictReader(handle)]
+    assert found[0] == found[others[0]] == truth[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("row,label\n999,1\n", "labels row 999, but the rows of the data are 0 to 149"),
+        ("row,label\n3,1\n3,2\n", "labels row 3 more than once"),
+        ("row,label\nx,1\n", "holds 'x': rows are numbered from 0"),
+        ("label\n1\n2\n", "has 2 labels but the data have 150 rows"),
+    ],
+)
+def test_label_files_that_do_not_fit_are_named(folder, capsys, text, message):
+    (folder / "bad.csv").write_text(text)
+    assert run(["refine", str(folder / "run"), "--labels", str(folder / "bad.csv")]) == 2
+    assert message in last_error(capsys)
+
+
+def test_labels_for_a_method_that_uses_none_are_refused(folder, capsys):
+    code = run(
+        ["fit", str(folder / "rows.csv"), "--labels", str(folder / "truth.txt"), "--out", str(folder / "no")]
+    )
+    assert code == 2
+    assert "PCX does not" in last_error(capsys)
+
+
+def test_a_fit_without_clusters_or_labels_is_refused(folder, capsys):
+    assert run(["fit", str(folder / "rows.csv"), "--out", str(folder / "no")]) == 2
+    assert "--clusters" in last_error(capsys)

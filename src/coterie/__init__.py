@@ -13,10 +13,13 @@ if TYPE_CHECKING:
     from coterie.errors import InputError
     from coterie.explore import write_report
     from coterie.methods.base import load
+    from coterie.methods.fucsmf import FUCSMF
     from coterie.methods.largemvc import LargeMvCNet
     from coterie.methods.pcx import PCX
+    from coterie.methods.refine import refine
 
 _HOMES = {
+    "FUCSMF": "coterie.methods.fucsmf",
     "InputError": "coterie.errors",
     "LargeMvCNet": "coterie.methods.largemvc",
     "PCX": "coterie.methods.pcx",
@@ -26,10 +29,12 @@ _HOMES = {
     "load": "coterie.methods.base",
     "read_labels": "coterie.data",
     "read_views": "coterie.data",
+    "refine": "coterie.methods.refine",
     "write_report": "coterie.explore",
 }
 
 __all__ = [
+    "FUCSMF",
     "PCX",
     "InputError",
     "LargeMvCNet",
@@ -40,6 +45,7 @@ __all__ = [
     "load",
     "read_labels",
     "read_views",
+    "refine",
     "write_report",
 ]
 

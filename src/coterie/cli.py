@@ -7,6 +7,9 @@ import json
 import os
 import sys
 import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -79,13 +82,17 @@ def methods() -> None:
 @app.command()
 def fit(
     data: DataPath,
-    clusters: Annotated[
-        int, typer.Option("--clusters", "-k", metavar="K", help="How many clusters to find.")
-    ],
     out: Annotated[
         Path, typer.Option("--out", metavar="RUN", help="Folder for the model, labels and report.")
     ],
+    clusters: Annotated[
+        int | None, typer.Option("--clusters", "-k", metavar="K", help="How many clusters to find.")
+    ] = None,
     method: Annotated[str, typer.Option(help="See coterie methods.")] = "pcx",
+    labels: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Known classes of some rows, for methods that use them."),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; repeatable."),
@@ -95,19 +102,31 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Cluster DATA and keep the result in the folder RUN; run it again to go on after a crash."""
-    from coterie.data import read_views
+    from coterie.data import read_some_labels, read_views
     from coterie.methods.registry import find_method
     from coterie.runs import Run, write_labels
 
     found, the_run = find_method(method), Run(out)
-    chosen = _settings(found.load(), settings or [])
+    if labels is not None and not found.uses_labels:
+        raise InputError(
+            f"--labels goes with a method that uses labels, and {found.name} does not; see coterie methods."
+        )
+    if clusters is None and labels is None:
+        raise InputError(
+            "Say how many clusters to find with --clusters, or give some rows' classes with --labels."
+        )
+    estimator = found.load()
+    chosen = _settings(estimator, settings or [])
     views = read_views(data)
+    known = None if labels is None else read_some_labels(labels, views.n_rows)
     the_run.create(replace)
-    model = found.load()(
-        n_clusters=clusters, random_state=seed, checkpoint=str(the_run.checkpoint), verbose=int(not quiet)
-    ).set_params(**chosen)
+    usual = {"random_state": seed, "checkpoint": str(the_run.checkpoint), "verbose": int(not quiet)}
+    usual |= {} if clusters is None else {"n_clusters": clusters}
+    model = estimator(**{name: value for name, value in usual.items() if name in estimator().get_params()})
+    model.set_params(**chosen)
     started = time.perf_counter()
-    model.fit(views)
+    with _spoken_warnings():
+        model.fit(views, known)
     seconds = time.perf_counter() - started
     model.save(the_run.model)
     write_labels(the_run.labels, model.labels_, model.assign(views).confidence)
@@ -116,7 +135,8 @@ def fit(
             "data": str(data.resolve()),
             "rows": views.n_rows,
             "method": found.name,
-            "clusters": clusters,
+            "clusters": len(model.cluster_sizes_),
+            "labels": None if labels is None else str(labels.resolve()),
             "settings": {name: value for name, value in chosen.items() if name != "checkpoint"},
             "random_state": seed,
             "seed": model.seed_,
@@ -126,7 +146,8 @@ def fit(
     )
     the_run.checkpoint.unlink(missing_ok=True)
     if not quiet:
-        typer.echo(f"{views.n_rows} rows in {clusters} clusters by {found.name} in {seconds:.1f} s: {out}")
+        n_clusters = len(model.cluster_sizes_)
+        typer.echo(f"{views.n_rows} rows in {n_clusters} clusters by {found.name} in {seconds:.1f} s: {out}")
 
 
 @app.command()
@@ -166,6 +187,57 @@ def evaluate(
 
 
 @app.command()
+def refine(
+    run_folder: RunFolder,
+    labels: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="What you know: columns row and label, or one label a row, empty where unknown.",
+        ),
+    ],
+    must_link: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Pairs of rows that are of one class, two columns.")
+    ] = None,
+    cannot_link: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Pairs of rows that are not of one class.")
+    ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep/--no-keep", help="Whether clusters you did not speak of go on.")
+    ] = True,
+    ask: Annotated[int, typer.Option(help="How many rows to name that are worth labelling next.")] = 10,
+    data: Annotated[Path | None, typer.Option(help="Where the data are now, if they were moved.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="CSV to write; RUN/refined.csv by default."),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Correct the clusters of RUN by labels of some rows."""
+    from coterie.data import read_pairs, read_some_labels
+    from coterie.methods.refine import refine as refine_model
+    from coterie.runs import write_labels
+
+    model, the_run = _load(run_folder)
+    views = _data_of(the_run, data)
+    refined = refine_model(
+        model,
+        views,
+        read_some_labels(labels, views.n_rows),
+        must_link=None if must_link is None else read_pairs(must_link),
+        cannot_link=None if cannot_link is None else read_pairs(cannot_link),
+        keep=keep,
+        n_ask=ask,
+    )
+    written = output if output is not None else the_run.refined
+    write_labels(written, refined.labels, refined.memberships.max(axis=1))
+    if not quiet:
+        moved = int((refined.labels != refined.clusters).sum())
+        typer.echo(f"{moved} of {views.n_rows} rows changed, {len(refined.classes)} classes: {written}")
+        typer.echo(f"Worth labelling next: rows {', '.join(map(str, refined.ask))}")
+
+
+@app.command()
 def report(
     run_folder: RunFolder,
     data: Annotated[Path | None, typer.Option(help="Where the data are now, if they were moved.")] = None,
@@ -178,20 +250,20 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Write report.html of RUN, one file to look at in a browser."""
-    from coterie.data import read_labels, read_views
+    from coterie.data import read_labels
     from coterie.explore import write_report
 
     model, the_run = _load(run_folder)
-    facts = the_run.read_note()
-    views = read_views(data if data is not None else Path(facts["data"]))
-    if views.n_rows != facts["rows"]:
-        raise InputError(
-            f"The data have {views.n_rows} rows, the run had {facts['rows']}; give --data the same rows."
-        )
+    views = _data_of(the_run, data)
     shape = _image_shape(image_shape) if image_shape else getattr(model, "image_shape", None)
     known = read_labels(truth) if truth else None
     written = write_report(
-        model, views, the_run.report, truth=known, image_shape=shape, title=Path(facts["data"]).stem
+        model,
+        views,
+        the_run.report,
+        truth=known,
+        image_shape=shape,
+        title=Path(the_run.read_note()["data"]).stem,
     )
     if not quiet:
         typer.echo(f"Report: {written}")
@@ -227,6 +299,29 @@ def _load(folder: Path) -> tuple[Any, Any]:
     the_run = Run(folder)
     the_run.check()
     return load(the_run.model), the_run
+
+
+def _data_of(the_run: Any, moved_to: Path | None) -> Any:
+    """Return the rows that a run was fitted on."""
+    from coterie.data import read_views
+
+    facts = the_run.read_note()
+    views = read_views(moved_to if moved_to is not None else Path(facts["data"]))
+    if views.n_rows != facts["rows"]:
+        raise InputError(
+            f"The data have {views.n_rows} rows, the run had {facts['rows']}; give --data the same rows."
+        )
+    return views
+
+
+@contextmanager
+def _spoken_warnings() -> Iterator[None]:
+    """Print warnings of a method as plain sentences."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        yield
+    for message in dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning)):
+        typer.echo(f"coterie: {message}", err=True)
 
 
 def _settings(method: Any, given: list[str]) -> dict[str, Any]:

@@ -46,6 +46,11 @@ class Run:
         return self.folder / "labels.csv"
 
     @property
+    def refined(self) -> Path:
+        """The class and the confidence of each row after a person's corrections."""
+        return self.folder / "refined.csv"
+
+    @property
     def report(self) -> Path:
         """The page to look at."""
         return self.folder / "report.html"

@@ -2,7 +2,7 @@
 
 from coterie.data.amputate import amputate
 from coterie.data.builtin import DataSet, load_digits, load_multiview_digits
-from coterie.data.readers import read_labels, read_views
+from coterie.data.readers import read_labels, read_pairs, read_some_labels, read_views
 from coterie.data.scaling import Scaler
 from coterie.data.views import Views, as_views
 
@@ -15,5 +15,7 @@ __all__ = [
     "load_digits",
     "load_multiview_digits",
     "read_labels",
+    "read_pairs",
+    "read_some_labels",
     "read_views",
 ]

@@ -93,3 +93,18 @@ def _as_slice(index: np.ndarray) -> Rows:
     if len(index) and index[-1] - index[0] == len(index) - 1 and (np.diff(index) == 1).all():
         return slice(int(index[0]), int(index[-1]) + 1)
     return index
+
+
+def some_rows(n_rows: int, most: int, seed: int) -> np.ndarray:
+    """Return at most `most` row numbers, drawn evenly without repeats, ascending.
+
+    Examples
+    --------
+    >>> some_rows(3, 5, seed=0)
+    array([0, 1, 2])
+    >>> len(some_rows(10, 5, seed=0))
+    5
+    """
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng([seed, 1]).choice(n_rows, most, replace=False))

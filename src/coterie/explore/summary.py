@@ -179,7 +179,7 @@ def summarise(
     Summary
         Plain values.
     """
-    labels = np.asarray(model.labels_)
+    labels = _positions(model)
     table = Table(X, model, feature_names)
     if len(labels) != table.n_rows:
         raise InputError(
@@ -285,6 +285,12 @@ def _commonest(classes: Classes, members: NDArray[np.bool_]) -> tuple[str, float
 def _histogram(sample: Reading) -> NDArray[np.float64]:
     counts, _ = np.histogram(sample.confidence, bins=_HISTOGRAM_BINS, range=(0, 1), weights=sample.weights)
     return counts
+
+
+def _positions(model: Any) -> NDArray[np.integer]:
+    """Return the clusters of the rows, from 0; classes that have other numbers are counted in their order."""
+    labels, classes = np.asarray(model.labels_), getattr(model, "classes_", None)
+    return labels if classes is None else np.searchsorted(classes, labels)
 
 
 def _versions(model: Any) -> dict[str, str]:

@@ -23,12 +23,15 @@ class Method:
         What it does, in one line.
     pick_when : str
         What a user's situation looks like.
+    uses_labels : bool
+        Whether `fit` looks at labels.
     """
 
     name: str
     module: str
     summary: str
     pick_when: str
+    uses_labels: bool = False
 
     @property
     def key(self) -> str:
@@ -52,6 +55,13 @@ METHODS = (
         "coterie.methods.largemvc",
         "anchors shared by several views, by unfolded block descent",
         "many rows, several views, noisy or missing views",
+    ),
+    Method(
+        "FUCSMF",
+        "coterie.methods.fucsmf",
+        "labels spread over an anchor graph by one convex solve",
+        "a few labels are known, or pairs that belong together, and should steer everything",
+        uses_labels=True,
     ),
 )
 

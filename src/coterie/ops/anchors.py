@@ -16,12 +16,7 @@ _CHUNK = 8192
 
 
 def anchor_weights(rows: Tensor, anchors: Tensor, n_nearest: int = 5) -> sparse.csr_matrix:
-    r"""Return the (n, m) graph that ties each row to its nearest anchors with weights that sum to one.
-
-    .. math:: z_{ij} = \frac{d_{(p+1)} - d_{ij}}{p\, d_{(p+1)} - \sum_{h \le p} d_{(h)}}
-
-    for the p nearest anchors j of row i, where d are squared distances sorted ascending (spec fucsmf 2.4);
-    1/p each where all of them tie.
+    """Return the (n, m) graph that ties each row to its nearest anchors with the weights of `simplex_weights`.
 
     Examples
     --------
@@ -36,14 +31,27 @@ def anchor_weights(rows: Tensor, anchors: Tensor, n_nearest: int = 5) -> sparse.
     parts = [nearest_anchors(part, anchors, p) for part in rows.split(_CHUNK)]
     columns = torch.cat([columns for columns, _ in parts]).cpu().numpy()
     values = torch.cat([values for _, values in parts]).cpu().numpy()
-    starts = np.arange(0, columns.size + 1, p)
-    return sparse.csr_matrix((values.ravel(), columns.ravel(), starts), shape=(len(rows), len(anchors)))
+    return tied(columns, values, len(anchors))
+
+
+def tied(columns: np.ndarray, weights: np.ndarray, n_anchors: int) -> sparse.csr_matrix:
+    """Return the (n, m) graph of rows that have p anchors each, from (n, p) numbers and weights.
+
+    Examples
+    --------
+    >>> tied(np.array([[2], [0]]), np.array([[1.0], [1.0]]), 3).toarray()
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
+    """
+    n_rows, p = columns.shape
+    starts = np.arange(0, n_rows * p + 1, p)
+    return sparse.csr_matrix((weights.ravel(), columns.ravel(), starts), shape=(n_rows, n_anchors))
 
 
 def nearest_anchors(rows: Tensor, anchors: Tensor, p: int) -> tuple[Tensor, Tensor]:
     """Return the numbers of the p nearest anchors of each row and their weights, both (n, p); p < m.
 
-    The weights are those of `anchor_weights`, in double precision.
+    The weights are those of `simplex_weights` for squared distances, in double precision.
 
     Examples
     --------
@@ -51,10 +59,26 @@ def nearest_anchors(rows: Tensor, anchors: Tensor, p: int) -> tuple[Tensor, Tens
     tensor([[1, 2]])
     """
     closest = squared_distances(rows, anchors).double().topk(p + 1, largest=False)
-    gaps = closest.values[:, p:] - closest.values[:, :p]
+    return closest.indices[:, :p], simplex_weights(closest.values)
+
+
+def simplex_weights(distances: Tensor) -> Tensor:
+    r"""Return the (n, p) weights of a row's p nearest anchors from its p + 1 lowest distances, lowest first.
+
+    .. math:: z_{ij} = \frac{d_{(p+1)} - d_{ij}}{p\, d_{(p+1)} - \sum_{h \le p} d_{(h)}}
+
+    is the projection of :math:`-d_i / 2 \gamma_i` onto the simplex, with half the denominator as
+    :math:`\gamma_i` (spec fucsmf 2.4); 1/p each where all of them tie.
+
+    Examples
+    --------
+    >>> simplex_weights(torch.tensor([[0.0, 1.0, 2.0]]))
+    tensor([[0.6667, 0.3333]])
+    """
+    gaps = distances[:, -1:] - distances[:, :-1]
     total = gaps.sum(1, keepdim=True)
-    weights = torch.where(total > 0, gaps / total.clamp(min=torch.finfo(total.dtype).tiny), 1 / p)
-    return closest.indices[:, :p], weights
+    even = 1 / gaps.shape[1]
+    return torch.where(total > 0, gaps / total.clamp(min=torch.finfo(total.dtype).tiny), even)
 
 
 def spectral_embedding(graph: sparse.csr_matrix, n_components: int) -> np.ndarray:

@@ -15,11 +15,13 @@ from coterie.data.readers.labels import encode_labels, labels_among
 from coterie.data.readers.matlab import hdf5_entries, mat_entries, read_hdf5, read_mat
 from coterie.data.readers.parquet import read_parquet
 from coterie.data.readers.stores import mudata_views, read_mudata, read_zarr
-from coterie.data.readers.text import read_csv, read_label_column
+from coterie.data.readers.text import read_csv, read_label_column, read_row_column
 from coterie.data.views import Views
 from coterie.errors import InputError
 
-__all__ = ["mudata_views", "read_labels", "read_views"]
+__all__ = ["mudata_views", "read_labels", "read_pairs", "read_some_labels", "read_views"]
+
+_WHOLE_FLOATS = 2**24  # float32 holds every whole number below
 
 _READERS: dict[str, Callable[..., Views]] = {
     ".npy": read_npy,
@@ -128,6 +130,73 @@ def read_labels(path: str | os.PathLike[str], key: str = "y") -> np.ndarray:
     if labels is None:
         raise InputError(f"{path} holds no labels: call them {key!r}, one for each row.")
     return labels
+
+
+def read_some_labels(path: str | os.PathLike[str], n_rows: int) -> np.ndarray:
+    r"""Read the classes of some rows: one label a row, or a table with the columns row and label.
+
+    Parameters
+    ----------
+    path : str or Path
+        As for `read_labels`. In a text file with a column called row, only those rows are labelled.
+    n_rows : int
+        How many rows the data have.
+
+    Returns
+    -------
+    ndarray of int64 (n,)
+        -1 where a row has no label.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from coterie.data import read_some_labels
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "some.csv"
+    ...     _ = path.write_text("row,label\n3,1\n0,0\n")
+    ...     read_some_labels(path, 4)
+    array([ 0, -1, -1,  1])
+    """
+    labels, path = read_labels(path), Path(path)
+    rows = read_row_column(path) if path.suffix.lower() in (".csv", ".tsv", ".txt") else None
+    if rows is None:
+        if len(labels) != n_rows:
+            raise InputError(
+                f"{path} has {len(labels)} labels but the data have {n_rows} rows; give one label a row, empty where "
+                "there is none, or the columns row and label."
+            )
+        return labels
+    wrong = rows[rows >= n_rows]
+    if len(wrong):
+        raise InputError(f"{path} labels row {wrong[0]}, but the rows of the data are 0 to {n_rows - 1}.")
+    numbers, times = np.unique(rows, return_counts=True)
+    twice = numbers[times > 1]
+    if len(twice):
+        raise InputError(f"{path} labels row {twice[0]} more than once; leave one line of it.")
+    known = np.full(n_rows, -1, dtype=np.int64)
+    known[rows] = labels
+    return known
+
+
+def read_pairs(path: str | os.PathLike[str]) -> np.ndarray:
+    """Read pairs of row numbers: a text file with two columns, or a .npy file of shape (pairs, 2).
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    ndarray of int64 (pairs, 2)
+    """
+    table = read_views(path)
+    if table.dims != (2,):
+        raise InputError(f"{path} has {sum(table.dims)} columns; pairs of rows have two.")
+    pairs = table.read(slice(None))[0]
+    if not (pairs == np.round(pairs)).all() or (np.abs(pairs) >= _WHOLE_FLOATS).any():
+        raise InputError(f"{path} must hold pairs of row numbers.")
+    return pairs.astype(np.int64)
 
 
 def _labels_of_npy(path: Path) -> np.ndarray:

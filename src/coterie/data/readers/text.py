@@ -186,6 +186,22 @@ def read_label_column(path: Path, key: str) -> np.ndarray:
     return encode_labels([cells[column] for cells in rows[skip:]], str(path))
 
 
+def read_row_column(path: Path) -> np.ndarray | None:
+    """Read the row numbers of a text file with a column called row; None where it has none."""
+    with parsing(path, "UTF-8 text"):
+        layout = find_layout(path)
+        names = [name.strip().lower() for name in layout.names or ()]
+        if "row" not in names:
+            return None
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = list(_cells([line for _, line in _lines(file)], layout.delimiter))[1:]
+    cells = [line[names.index("row")].strip() for line in lines]
+    wrong = next((cell for cell in cells if not cell.isdigit()), None)
+    if wrong is not None:
+        raise InputError(f"The column 'row' of {path} holds {wrong!r}: rows are numbered from 0.")
+    return np.array(cells, dtype=np.int64)
+
+
 def _number(cell: str, where: str) -> float:
     cell = cell.strip()
     if cell.lower() in _EMPTY:

@@ -1,4 +1,4 @@
-"""From parameters and data to the parts of a run: scaling, metric, network, settings."""
+"""From parameters and data to the parts of a run: sample, metric, network, settings."""
 
 # n rows, D features, d code features
 
@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from coterie.data import Scaler, Views
 from coterie.data.batches import Batches
+from coterie.data.subsets import some_rows
 from coterie.errors import InputError
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.settings import Settings
@@ -23,44 +23,14 @@ from coterie.nn.metric import MetricChoice, MetricSpace, choose_metric
 
 SAMPLE_ROWS = 5000
 STREAM_RATE = 0.1  # share of the learning rate with which a fitted model follows a stream
-_MOSTLY = 0.8
 _LEAST_STEPS = 2500
 _MOST_EPOCHS = 60
 _ENOUGH_STEPS = 20_000
 
 
-def fit_scaler(views: Views, scale: Any) -> Scaler:
-    """Fit the scaling; "auto" standardises the columns of a view only where a few of them drown the others.
-
-    Columns of one kind (pixels, word weights, sensor features) keep their units, for their sizes carry meaning.
-    They are taken to be of different kinds when few of them hold most of the variance,
-    (sum v)^2 / sum v^2 < max(1.5, D / 20), unless most values are zeros, as in counts of words.
-    """
-    if scale != "auto":
-        return Scaler(scale).fit(views)
-    standard = Scaler("feature").fit(views)
-    sample = views.read(np.linspace(0, views.n_rows - 1, min(1000, views.n_rows)).astype(int))
-    modes = [
-        "feature" if _few_drown_the_others(deviations) and (rows == 0).mean() < _MOSTLY else "none"
-        for deviations, rows in zip(standard.scales_, sample, strict=True)
-    ]
-    return standard if set(modes) == {"feature"} else Scaler(modes).fit(views)
-
-
-def _few_drown_the_others(deviations: np.ndarray) -> bool:
-    variances = deviations[np.isfinite(deviations)].astype(np.float64) ** 2
-    if variances.size == 0:
-        return False
-    in_effect = variances.sum() ** 2 / (variances**2).sum()
-    return bool(in_effect < max(1.5, len(deviations) / 20) and variances.size > 1)
-
-
 def draw_sample(batches: Batches, seed: int) -> Tensor:
     """Return at most 5,000 scaled rows, drawn evenly."""
-    n_rows = batches.views.n_rows
-    rows = np.arange(n_rows)
-    if n_rows > SAMPLE_ROWS:
-        rows = np.sort(np.random.default_rng([seed, 1]).choice(n_rows, SAMPLE_ROWS, replace=False))
+    rows = some_rows(batches.views.n_rows, SAMPLE_ROWS, seed)
     return torch.from_numpy(np.hstack(batches.read(rows)))
 
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from coterie.data import Scaler, Views
+from coterie.data.autoscale import fit_scaler
 from coterie.data.batches import Batches
 from coterie.engine.distributed import current_collectives
 from coterie.engine.loop import Callback, Loop
@@ -60,7 +61,7 @@ class Parts:
 def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.device) -> Parts:
     """Fit the scaling and the metric, draw the network, search the neighbours."""
     generator = torch.Generator().manual_seed(seed)
-    scaler = build.fit_scaler(data, params["scale"])
+    scaler = fit_scaler(data, params["scale"])
     batches = Batches(data, scaler, batch_size=params["batch_size"], seed=seed)
     sample = build.draw_sample(batches, seed)
     metric = build.fit_metric(sample, params["metric"], params["n_neighbors"], generator)

@@ -1,0 +1,512 @@
+"""`FUCSMF`: what a person calls."""
+
+# n rows, d columns of a view, m anchors, c classes
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_is_fitted
+
+from coterie.data import Scaler, Views
+from coterie.data.autoscale import fit_scaler
+from coterie.engine.device import thread_cap
+from coterie.errors import InputError
+from coterie.methods.base import Assignment, Clusterer
+from coterie.methods.fucsmf import graph as graphs
+from coterie.methods.fucsmf.adapt import adapted
+from coterie.methods.fucsmf.graph import PLACES, AnchorView, AnchorViews
+from coterie.methods.fucsmf.knowledge import Knowledge, as_pairs, gather
+from coterie.methods.fucsmf.labels import pseudo_labels, read_labels
+from coterie.methods.fucsmf.problem import SCALES, Graph, column_sums
+from coterie.methods.fucsmf.solving import Answer, Terms, memberships, solve
+from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, whole
+from coterie.nn.metric import KINDS
+from coterie.store import below, versions
+
+_EVERY_ROW = 10_000
+_MANY = 5000
+_SILENT = 1e-6
+
+
+class FUCSMF(Clusterer):
+    """Semi-supervised clustering by one convex solve on an anchor graph.
+
+    Rows hang on their nearest anchors, and rows that share anchors are near. The labels that are known stay; the
+    classes of the other rows are the one minimum of a convex function, found by a search whose steps do not depend
+    on the number of rows.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many clusters to find where there is no label at all. Otherwise the labels say what classes there are.
+    classes : sequence of int, optional
+        The classes there are, where that should be checked; by default those among the labels.
+    views : list or mapping, optional
+        Column groups, when one 2-D array holds several views. Each view has its own graph; the mean counts.
+    scale : str, list or mapping, default="auto"
+        Scaling of each view, one of ``"feature"``, ``"minmax"``, ``"sample"``, ``"none"``. ``"auto"``
+        standardises columns of different units and leaves columns of one kind, such as pixels, as they are.
+    metric : {"auto", "euclidean", "correlation", "whitened"}, default="auto"
+        How rows are compared. ``"auto"`` takes the one whose neighbours agree most, without any label.
+    anchors : {"kmeans", "minibatch", "random"}, array or list of arrays, default="kmeans"
+        How the anchors are placed, or where they are, one array a view.
+    n_anchors : int or "auto", default="auto"
+        Anchors of each view. ``"auto"`` makes every row an anchor up to 10,000 rows, and takes 5,000 beyond.
+    n_nearest : int, default=8
+        How many anchors a row hangs on in each view.
+    smoothness : float, default=1000.0
+        Weight lambda of the graph's smoothness; the paper's is 100.
+    label_scale : {"balanced", "one"}, default="balanced"
+        Whether the labelled rows of each class weigh the same together, or each of them counts one.
+    adapt : int, default=0
+        How often the graph is adapted to the classes found and solved again, at most.
+    hard_links : bool, default=True
+        Whether rows that must be together are exactly together, or only drawn to each other.
+    link_weight : float or "auto", default="auto"
+        Weight mu of a soft link; ``"auto"`` is a tenth of `smoothness`.
+    allow_unlabelled : bool, default=False
+        Whether a class may have no labelled row. No row will be of that class.
+    tol : float, default=1e-6
+        The solve ends when the norm of the gradient is at most this share of what it is at zero.
+    max_iter : int, default=1000
+        Most steps of the solve.
+    n_threads : int, optional
+        Most threads that torch may use.
+    random_state : int, RandomState or None, default=None
+        Decides where the anchors are.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,)
+        The class of each row; labelled rows keep theirs.
+    classes_ : ndarray of shape (c,)
+        The classes, ascending; the columns of all memberships.
+    label_distributions_ : ndarray of shape (n, c)
+        Soft memberships of the rows; they sum to one.
+    anchor_codes_ : ndarray of shape (m, c)
+        What each anchor says about the classes; a new row is the mean of its anchors, by their weights.
+    is_convex_ : bool
+        Whether the problem was convex, so that the answer is the only one.
+    curvature_ : float
+        The lowest curvature of the objective, over all directions and places.
+    objective_ : float
+        What was minimised, at the end.
+    gradient_ : float
+        The norm of its gradient there.
+    exemplar_indices_ : ndarray of shape (c,)
+        The row that is most surely of each class, of those without a label where there are any.
+    cluster_sizes_ : ndarray of shape (c,)
+    history_ : list of dict
+        One record per step of the solve.
+    anchors_ : AnchorViews
+        The anchors and how rows are compared with them.
+    scaler_ : Scaler
+    seed_ : int
+    n_iter_ : int
+        Steps of the solve; 1 where nothing was left to solve.
+    n_features_in_ : int
+    view_names_in_ : ndarray of str
+    versions_ : dict
+
+    Notes
+    -----
+    The method is that of "FUCSMF" (Symmetry 2026) as reconstructed and corrected on our page about it; the reduction
+    of the solve to the anchors, the choice of the metric, several views and the links are ours.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie import FUCSMF
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.repeat([[0.0, 0.0], [5.0, 5.0]], 30, axis=0) + rng.normal(size=(60, 2))
+    >>> y = np.full(60, -1)
+    >>> y[[0, 30]] = [1, 0]
+    >>> model = FUCSMF(random_state=0).fit(X, y)
+    >>> model.cluster_sizes_
+    array([30, 30])
+    >>> model.predict([[5.0, 4.0]])
+    array([0])
+    """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "n_clusters": whole(1),
+        "classes": either(one_of(None), a_kind_of((list, tuple, np.ndarray), "a list of whole numbers")),
+        "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
+        "metric": one_of("auto", *KINDS),
+        "anchors": either(
+            one_of(*PLACES), a_kind_of((np.ndarray, list, tuple), "an array, or one for each view")
+        ),
+        "n_anchors": either(one_of("auto"), whole(1)),
+        "n_nearest": whole(1),
+        "smoothness": real(0),
+        "label_scale": one_of(*SCALES),
+        "adapt": whole(0),
+        "hard_links": flag(),
+        "link_weight": either(one_of("auto"), real(0)),
+        "allow_unlabelled": flag(),
+        "tol": real(0),
+        "max_iter": whole(1),
+        "n_threads": either(one_of(None), whole(1)),
+    }
+
+    _curvature: float | None
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        classes: Sequence[int] | None = None,
+        views: Any = None,
+        scale: Any = "auto",
+        metric: str = "auto",
+        anchors: Any = "kmeans",
+        n_anchors: int | str = "auto",
+        n_nearest: int = 8,
+        smoothness: float = 1000.0,
+        label_scale: str = "balanced",
+        adapt: int = 0,
+        hard_links: bool = True,
+        link_weight: float | str = "auto",
+        allow_unlabelled: bool = False,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        n_threads: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.classes = classes
+        self.views = views
+        self.scale = scale
+        self.metric = metric
+        self.anchors = anchors
+        self.n_anchors = n_anchors
+        self.n_nearest = n_nearest
+        self.smoothness = smoothness
+        self.label_scale = label_scale
+        self.adapt = adapt
+        self.hard_links = hard_links
+        self.link_weight = link_weight
+        self.allow_unlabelled = allow_unlabelled
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_threads = n_threads
+        self.random_state = random_state
+
+    # Fitting
+
+    def fit(self, X: Any, y: Any = None, *, must_link: Any = None, cannot_link: Any = None) -> Self:
+        """Find the class of every row from the labels and links of some.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+        y : array-like of shape (n,), optional
+            Classes as whole numbers from 0; -1 where a row has no label. Without any label the rows are clustered
+            into `n_clusters`, with a warning.
+        must_link, cannot_link : array-like of shape (pairs, 2), optional
+            Row numbers of pairs that are, or are not, of one class.
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        data = self._check_input(X, reset=True)
+        self._check_rows(data)
+        codes = self._read_labels(y, data.n_rows)
+        self.seed_ = self._run_seed()
+        with thread_cap(self.n_threads):
+            self.scaler_ = fit_scaler(data, self.scale)
+            self.anchors_ = self._fit_anchors(data)
+            self._graph = self._kept(self.anchors_.weights(data))
+            self._solve(codes, must_link, cannot_link, None)
+        return self
+
+    def relabel(self, y: Any, *, must_link: Any = None, cannot_link: Any = None) -> Self:
+        """Solve again for other labels and links of the same rows, from the last answer; the graph is kept.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+        must_link, cannot_link : array-like of shape (pairs, 2), optional
+
+        Returns
+        -------
+        self
+        """
+        self._kept_graph()
+        self._check_params()
+        before, last = self.classes_, self.anchor_codes_[self._live]
+        codes = self._read_labels(y, len(self.labels_))
+        start = np.zeros((len(last), len(self.classes_)))
+        _, new, old = np.intersect1d(self.classes_, before, return_indices=True)
+        start[:, new] = last[:, old]
+        self._solve(codes, must_link, cannot_link, start)
+        return self
+
+    def nearest_anchor(self) -> np.ndarray:
+        """Return the number of the anchor that each row of `fit` hangs on most, (n,)."""
+        return np.asarray(self._kept_graph().weights.argmax(axis=1)).ravel()
+
+    def _kept_graph(self) -> Graph:
+        check_is_fitted(self)
+        if not hasattr(self, "_graph"):
+            raise InputError("A loaded model has no graph of its rows any more; call fit with the rows.")
+        return self._graph
+
+    def _read_labels(self, y: Any, n_rows: int) -> np.ndarray:
+        codes, self.classes_ = read_labels(y, n_rows, self.classes, allow_unlabelled=self.allow_unlabelled)
+        return codes
+
+    def _check_rows(self, data: Views) -> None:
+        if data.n_rows < 2:
+            raise InputError("n_samples=1 should be at least 2 (1 sample is no cluster); give more rows.")
+        if self.n_anchors != "auto" and int(self.n_anchors) > data.n_rows:
+            raise InputError(
+                f"n_anchors={self.n_anchors} is more than the {data.n_rows} rows; ask for fewer, or 'auto'."
+            )
+
+    def _fit_anchors(self, data: Views) -> AnchorViews:
+        placed: Any = self.anchors
+        if not isinstance(placed, str):
+            placed = [np.asarray(one, dtype=np.float32) for one in _one_a_view(placed)]
+            graphs.check_anchors(placed, data.dims, data.n_rows)
+        n_anchors = self.n_anchors
+        if n_anchors == "auto":
+            n_anchors = data.n_rows if data.n_rows <= _EVERY_ROW else _MANY
+        return graphs.fit_views(
+            data,
+            self.scaler_,
+            metric=self.metric,
+            anchors=placed,
+            n_anchors=int(n_anchors),
+            n_nearest=self.n_nearest,
+            seed=self.seed_,
+        )
+
+    def _kept(self, weights: Any) -> Graph:
+        """Return the graph of the anchors that have rows, and remember which those are."""
+        self._live = column_sums(weights) > 0
+        return Graph.of(weights if self._live.all() else weights[:, self._live])
+
+    def _solve(self, codes: np.ndarray, must_link: Any, cannot_link: Any, start: np.ndarray | None) -> None:
+        n_rows = len(codes)
+        links = [as_pairs(must_link, n_rows, "must_link"), as_pairs(cannot_link, n_rows, "cannot_link")]
+        if (codes < 0).all():
+            codes, start = self._guess(n_rows), None
+        if len(self.classes_) == 1:
+            warnings.warn(
+                f"Every label is {self.classes_[0]}, so every row will be; label rows of other classes too.",
+                UserWarning,
+                stacklevel=3,
+            )
+        known = gather(codes, *links, hard=self.hard_links)
+        terms = self._terms()
+        answer = solve(self._graph, known, len(self.classes_), terms, start)
+        if self.adapt:
+            answer = adapted(self._graph, known, answer, terms, self.adapt)
+        self._finish(known, answer)
+
+    def _terms(self) -> Terms:
+        weight = 0.1 * self.smoothness if self.link_weight == "auto" else float(self.link_weight)
+        return Terms(self.smoothness, self.label_scale, weight, self.tol, self.max_iter)
+
+    def _guess(self, n_rows: int) -> np.ndarray:
+        """Return labels for some rows of each cluster, where a person gave none."""
+        if n_rows < self.n_clusters:
+            raise InputError(
+                f"n_samples={n_rows} should be >= n_clusters={self.n_clusters}; ask for fewer or give more rows."
+            )
+        self.classes_ = np.arange(self.n_clusters)
+        warnings.warn(
+            "FUCSMF has no labels: the rows were clustered on the graph, and rows in the middle of each cluster "
+            "stand in for labels. The clusters have no names, and the answer is only as good as those rows.",
+            UserWarning,
+            stacklevel=4,
+        )
+        return pseudo_labels(self._graph.weights, self.n_clusters, seed=self.seed_)
+
+    def _finish(self, known: Knowledge, answer: Answer) -> None:
+        solution = answer.solution
+        self.is_convex_, self._objective, self._curvature = (
+            answer.objective.is_convex(),
+            answer.objective,
+            None,
+        )
+        self.objective_, self.gradient_, self.history_ = solution.value, solution.gradient, solution.history
+        codes = np.zeros((len(self._live), answer.rows.shape[1]))
+        codes[self._live] = answer.anchor_codes
+        self.anchor_codes_, silent = self._spoken_for(codes)
+        rows = answer.rows
+        if silent.any():
+            rows = self._fill_silent(known, rows)
+        self.labels_ = self.classes_[rows.argmax(axis=1)]
+        self.label_distributions_ = memberships(rows)
+        self.exemplar_indices_ = _surest(rows, known.codes >= 0)
+        self.versions_ = versions()
+        self._describe()
+
+    def _spoken_for(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Give anchors that no label reaches what their nearest anchor of the same view says, where one does."""
+        loudness = np.abs(codes).max(axis=1)
+        silent = loudness <= _SILENT * loudness.max()
+        starts = np.cumsum([0, *self.anchors_.counts])
+        for view, first, last in zip(self.anchors_.parts, starts, starts[1:], strict=False):
+            mute = silent[first:last]
+            if mute.any() and not mute.all():
+                places = view.anchors
+                nearest = torch.cdist(places[mute], places[~mute]).argmin(1).cpu().numpy()
+                codes[first:last][mute] = codes[first:last][~mute][nearest]
+        return codes, silent
+
+    def _fill_silent(self, known: Knowledge, rows: np.ndarray) -> np.ndarray:
+        """Label rows that no label reaches through the graph by their anchors' nearest neighbours, and say so."""
+        loudness = np.abs(rows).max(axis=1)
+        unreached = np.flatnonzero((loudness <= _SILENT * loudness.max()) & (known.codes < 0))
+        if not len(unreached):
+            return rows
+        warnings.warn(
+            f"{len(unreached)} rows (the first is row {unreached[0]}) hang together with no labelled row; they took "
+            "the class of the nearest rows that do. Label one of them, or raise n_nearest.",
+            UserWarning,
+            stacklevel=5,
+        )
+        filled = rows.copy()
+        filled[unreached] = self._graph.weights[unreached] @ self.anchor_codes_[self._live]
+        return filled
+
+    @property
+    def curvature_(self) -> float:
+        """The lowest curvature of the objective; computed when it is first asked for."""
+        check_is_fitted(self, "labels_")
+        if self._curvature is None:
+            self._curvature = self._objective.curvature()
+        return self._curvature
+
+    def _describe(self) -> None:
+        """Set the attributes that follow from others."""
+        self.n_iter_ = max(1, len(self.history_))
+        self._n_features_out = self.anchor_codes_.shape[1]
+        positions = np.searchsorted(self.classes_, self.labels_)
+        self.cluster_sizes_ = np.bincount(positions, minlength=self._n_features_out)
+
+    # Using a fitted model
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return what the anchors of rows say about the classes.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+
+        Returns
+        -------
+        ndarray of shape (n, c), float32
+            The class of a row is the largest; labels of rows seen in `fit` are not looked up.
+        """
+        return np.concatenate([rows.astype(np.float32) for rows in self._over(X)])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each row; labels of rows seen in `fit` are not looked up.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return self.assign(X).labels
+
+    def assign(self, X: Any) -> Assignment:
+        """Return the class of each row and how sure it is, in one pass over the rows.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+
+        Returns
+        -------
+        Assignment
+        """
+        shares = self.predict_proba(X)
+        return Assignment(self.classes_[shares.argmax(axis=1)], shares.max(axis=1))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the memberships of rows.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+
+        Returns
+        -------
+        ndarray of shape (n, c)
+            Rows sum to one.
+        """
+        return np.concatenate([memberships(rows) for rows in self._over(X)])
+
+    def _over(self, X: Any) -> Iterator[np.ndarray]:
+        check_is_fitted(self)
+        data = self._check_input(X, reset=False)
+        with thread_cap(self.n_threads):
+            for weights in self.anchors_.stream(data):
+                yield weights @ self.anchor_codes_
+
+    # Saving
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        values = {
+            "seed": self.seed_,
+            "history": self.history_,
+            "objective": self.objective_,
+            "gradient": self.gradient_,
+            "curvature": self.curvature_,
+            "is_convex": self.is_convex_,
+            "scale": list(self.scaler_.modes_),
+            "views": [[view.space.kind, *view.axes.shape, len(view.anchors)] for view in self.anchors_.parts],
+        }
+        arrays = {f"anchors.{name}": one.cpu().numpy() for name, one in self.anchors_.state_dict().items()}
+        arrays |= {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
+        arrays |= {
+            "labels": self.labels_,
+            "classes": self.classes_,
+            "label_distributions": self.label_distributions_,
+            "anchor_codes": self.anchor_codes_,
+            "exemplar_indices": self.exemplar_indices_,
+        }
+        return values, arrays
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        self.seed_, self.history_ = values["seed"], values["history"]
+        self.objective_, self.gradient_ = values["objective"], values["gradient"]
+        self._curvature, self.is_convex_ = values["curvature"], values["is_convex"]
+        self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
+        self.anchors_ = AnchorViews(
+            self.scaler_, [AnchorView(*shape) for shape in values["views"]], self.n_nearest
+        )
+        self.anchors_.load_state_dict(
+            {name: torch.from_numpy(one) for name, one in below("anchors.", arrays).items()}
+        )
+        self.classes_ = arrays["classes"]
+        self.labels_, self.label_distributions_ = arrays["labels"], arrays["label_distributions"]
+        self.anchor_codes_, self.exemplar_indices_ = arrays["anchor_codes"], arrays["exemplar_indices"]
+        self._describe()
+
+
+def _one_a_view(anchors: Any) -> list[Any]:
+    """Return one array a view; a single table is that of a single view."""
+    whole = np.ndim(anchors[0]) == 1 if len(anchors) else True
+    return [anchors] if whole else list(anchors)
+
+
+def _surest(rows: np.ndarray, labelled: np.ndarray) -> np.ndarray:
+    """Return the row with the largest entry for each class, (c,), of the unlabelled where there are any."""
+    open_rows = np.where(labelled[:, None], -np.inf, rows)
+    return (rows if labelled.all() else open_rows).argmax(axis=0)

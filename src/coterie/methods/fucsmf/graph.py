@@ -1,0 +1,228 @@
+"""Anchor graphs of views: how rows are compared, where the anchors are, and how rows hang on them."""
+
+# n rows, D features, r axes, m anchors, p anchors of a row, v views
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+import numpy as np
+import torch
+from scipy import sparse
+from sklearn.cluster import MiniBatchKMeans
+from torch import Tensor, nn
+
+from coterie.data import Scaler, Views
+from coterie.data.subsets import some_rows
+from coterie.errors import InputError
+from coterie.nn.forward import FORWARD_ROWS
+from coterie.nn.metric import MetricSpace, choose_metric
+from coterie.ops.anchors import simplex_weights, tied
+from coterie.ops.distances import squared_distances
+from coterie.ops.kmeans import kmeans
+from coterie.ops.pca import principal_axes
+
+PLACES = ("kmeans", "minibatch", "random")
+_METRIC_ROWS = 5000
+_ANCHOR_ROWS = 50_000
+_LLOYD_STEPS = 10
+_CHUNK = 16 * FORWARD_ROWS
+
+
+class AnchorView(nn.Module):
+    r"""The anchors of one view and the space in which rows are compared with them.
+
+    A row's distance to an anchor is :math:`1 - \exp(-\|x - a\|^2 / 2 \sigma^2)`, the correntropy-induced distance;
+    :math:`\sigma^2` is the median squared distance to the (p + 1)-th anchor, so that nothing depends on units
+    (spec fucsmf 2.4). In this distance a row far from everything still hangs on several anchors.
+
+    Parameters
+    ----------
+    kind : str
+        Of the `MetricSpace`.
+    n_features, n_axes, n_anchors : int
+    """
+
+    axes: Tensor
+    anchors: Tensor
+    width: Tensor
+
+    def __init__(self, kind: str, n_features: int, n_axes: int, n_anchors: int = 0) -> None:
+        super().__init__()
+        self.space = MetricSpace(kind, n_features)
+        self.register_buffer("axes", torch.zeros(n_features, n_axes))
+        self.register_buffer("anchors", torch.zeros(n_anchors, n_axes))
+        self.register_buffer("width", torch.ones((), dtype=torch.float64))
+
+    @classmethod
+    def fit(cls, rows: Tensor, *, metric: str, n_neighbors: int, generator: torch.Generator) -> AnchorView:
+        """Choose how scaled rows are compared; the anchors are placed later."""
+        kinds = {} if metric == "auto" else {"kinds": (metric,)}
+        k = min(n_neighbors, len(rows) - 1)
+        chosen = choose_metric(rows, n_neighbors=k, generator=generator, **kinds)
+        view = cls(chosen.kind, rows.shape[1], min(chosen.n_axes, *rows.shape))
+        view.space.fit(rows)
+        view.axes = principal_axes(view.space(rows), chosen.n_axes, generator=generator)
+        return view
+
+    @torch.no_grad()
+    def embed(self, rows: Tensor) -> Tensor:
+        """Return scaled rows where Euclidean distance is the distance that is meant, (n, r)."""
+        return self.space(rows) @ self.axes
+
+    def place(self, anchors: Tensor, sample: Tensor, p: int) -> None:
+        """Take the anchors, in the space of `embed`, and set the width by embedded rows."""
+        self.anchors = anchors
+        last = torch.cat([self._closest(part, p)[0][:, -1] for part in sample.split(_CHUNK)])
+        width = last.median()
+        self.width.fill_(float(width) if width > 0 else 1.0)
+
+    def near(self, embedded: Tensor, p: int) -> tuple[Tensor, Tensor]:
+        """Return the distances to the p + 1 nearest anchors, nearest first, and their numbers."""
+        squares, numbers = self._closest(embedded, p)
+        return -torch.expm1(-squares / (2 * self.width)), numbers
+
+    def _closest(self, embedded: Tensor, p: int) -> tuple[Tensor, Tensor]:
+        closest = squared_distances(embedded, self.anchors).topk(p + 1, largest=False)
+        return closest.values.double(), closest.indices
+
+
+class AnchorViews(nn.Module):
+    """The anchors of all views; rows come in as users have them.
+
+    Parameters
+    ----------
+    scaler : Scaler
+        Fitted.
+    views : sequence of AnchorView
+    n_nearest : int
+        How many anchors a row hangs on in each view.
+    """
+
+    def __init__(self, scaler: Scaler, views: Sequence[AnchorView], n_nearest: int) -> None:
+        super().__init__()
+        self.scaler, self.n_nearest = scaler, n_nearest
+        self.views = nn.ModuleList(views)
+
+    @property
+    def parts(self) -> list[AnchorView]:
+        """The views."""
+        return [cast(AnchorView, one) for one in self.views]
+
+    @property
+    def counts(self) -> list[int]:
+        """How many anchors each view has."""
+        return [len(one.anchors) for one in self.parts]
+
+    def weights(self, data: Views) -> sparse.csr_matrix:
+        """Return Z, (n, m): the anchors of the views side by side, rows that sum to one.
+
+        A row's weight is shared by the views it has. Z diag(Z'1)^-1 Z' is then the mean of the views' graphs where
+        no view is missing, and in any case symmetric, positive semidefinite and row-stochastic.
+        """
+        return sparse.vstack(list(self.stream(data)), format="csr")
+
+    def stream(self, data: Views) -> Iterator[sparse.csr_matrix]:
+        """Yield the rows of Z, a piece at a time."""
+        for rows in data.chunks(_CHUNK):
+            there = data.present_rows(rows)
+            blocks = self.scaler.transform(data.read(rows), there)
+            share = 1 / there.sum(axis=1)
+            parts = [
+                sparse.diags(share * there[:, v]) @ self._hang(view, block)
+                for v, (view, block) in enumerate(zip(self.parts, blocks, strict=True))
+            ]
+            whole = sparse.hstack(parts, format="csr") if len(parts) > 1 else parts[0].tocsr()
+            whole.eliminate_zeros()
+            yield whole
+
+    def _hang(self, view: AnchorView, block: np.ndarray) -> sparse.csr_matrix:
+        """Return the weights of one view's rows; padded, so that a row's are the same in any company."""
+        n_rows, device = len(block), view.anchors.device
+        p = min(self.n_nearest, len(view.anchors) - 1)
+        if p < 1:
+            return sparse.csr_matrix(np.ones((n_rows, 1)))
+        columns, weights = [], []
+        for first in range(0, n_rows, FORWARD_ROWS):
+            rows = torch.tensor(block[first : first + FORWARD_ROWS], device=device)
+            padded = nn.functional.pad(rows, (0, 0, 0, FORWARD_ROWS - len(rows)))
+            distances, numbers = view.near(view.embed(padded), p)
+            columns.append(numbers[: len(rows), :p].cpu().numpy())
+            weights.append(simplex_weights(distances[: len(rows)]).cpu().numpy())
+        return tied(np.concatenate(columns), np.concatenate(weights), len(view.anchors))
+
+
+def fit_views(
+    data: Views,
+    scaler: Scaler,
+    *,
+    metric: str,
+    anchors: str | Sequence[np.ndarray],
+    n_anchors: int,
+    n_nearest: int,
+    seed: int,
+) -> AnchorViews:
+    """Choose the comparison of each view and place its anchors.
+
+    Parameters
+    ----------
+    data : Views
+    scaler : Scaler
+        Fitted.
+    metric : str
+    anchors : {"kmeans", "minibatch", "random"} or list of ndarray of shape (m, d)
+        How they are placed, or where they are, in the user's units, for each view.
+    n_anchors : int
+        Of each view; as many as there are rows makes every row an anchor.
+    n_nearest : int
+    seed : int
+    """
+    generator = torch.Generator().manual_seed(seed)
+    rows = some_rows(data.n_rows, _ANCHOR_ROWS if n_anchors < data.n_rows else data.n_rows, seed)
+    there = data.present_rows(rows)
+    blocks = scaler.transform(data.read(rows), there)
+    given = None if isinstance(anchors, str) else scaler.transform(list(anchors))
+    views = []
+    for v, block in enumerate(blocks):
+        own = torch.from_numpy(block[there[:, v]])
+        few = own[torch.from_numpy(some_rows(len(own), _METRIC_ROWS, seed))]
+        view = AnchorView.fit(few, metric=metric, n_neighbors=n_nearest, generator=generator)
+        embedded = view.embed(own)
+        if given is not None:
+            placed = view.embed(torch.from_numpy(given[v]))
+        else:
+            placed = _place(embedded, min(n_anchors, len(embedded)), str(anchors), generator)
+        view.place(placed, view.embed(few), min(n_nearest, len(placed) - 1))
+        views.append(view)
+    return AnchorViews(scaler, views, n_nearest)
+
+
+def _place(rows: Tensor, n_anchors: int, how: str, generator: torch.Generator) -> Tensor:
+    """Return anchors among embedded rows, no two of them alike: copies of a row would only hang on each other."""
+    rows = torch.unique(rows, dim=0)
+    if n_anchors >= len(rows):
+        return rows
+    drawn = rows[torch.randperm(len(rows), generator=generator)[:n_anchors].to(rows.device)]
+    if how == "random":
+        return drawn
+    if how == "minibatch":
+        seed = int(torch.randint(2**31 - 1, (), generator=generator))
+        found = MiniBatchKMeans(n_anchors, init=drawn.numpy(), n_init=1, random_state=seed).fit(rows.numpy())
+        return torch.from_numpy(found.cluster_centers_)
+    return kmeans(
+        rows, n_anchors, generator=generator, start=drawn, max_iter=_LLOYD_STEPS, quiet=True
+    ).centers
+
+
+def check_anchors(anchors: Sequence[np.ndarray], dims: Sequence[int], n_rows: int) -> None:
+    """Raise one sentence where anchors that a user gave do not fit the views."""
+    if len(anchors) != len(dims):
+        raise InputError(f"anchors has {len(anchors)} arrays for {len(dims)} views; give one for each view.")
+    for v, (one, d) in enumerate(zip(anchors, dims, strict=True)):
+        if one.ndim != 2 or one.shape[1] != d or not np.isfinite(one).all():
+            raise InputError(
+                f"anchors of view {v} have shape {one.shape}; they must be finite rows of {d} columns."
+            )
+        if not 1 <= len(one) <= n_rows:
+            raise InputError(f"anchors of view {v} are {len(one)}, but there are {n_rows} rows; give fewer.")

@@ -1,0 +1,237 @@
+"""The human loop: a person corrects the clusters of any fitted model, and every row follows."""
+
+# n rows, d code features, c classes
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from coterie.data import Views, as_views
+from coterie.errors import InputError
+from coterie.methods.base import Clusterer
+from coterie.methods.fucsmf import FUCSMF
+
+_SEEDS = 10
+_ENOUGH = 1e-4  # of the gradient: labels do not change below it, and clicks are answered sooner
+
+
+def refine(
+    model: Clusterer,
+    X: Any,
+    y: Any = None,
+    *,
+    must_link: Any = None,
+    cannot_link: Any = None,
+    keep: bool = True,
+    n_ask: int = 10,
+) -> Refinement:
+    """Correct the clusters of a fitted model by labels and links.
+
+    The rows are embedded by the model; the code and the rows' own views are tied to anchors once, and solved for what
+    was said. `Refinement.update` then answers the next labels from the last answer. The rows' own views are there
+    because a code that was trained to tell the clusters apart may have lost what splits one.
+
+    Parameters
+    ----------
+    model : estimator
+        Any fitted coterie model.
+    X : array-like, views, or path
+        The rows that are to be labelled, as `model.predict` takes them.
+    y : array-like of shape (n,), or mapping from row to class, optional
+        What a person said: a cluster's number, or any other whole number for a new class; -1 where nothing.
+    must_link, cannot_link : array-like of shape (pairs, 2), optional
+        Rows that are, or are not, of one class.
+    keep : bool, default=True
+        Whether the model's clusters go on: the ten surest rows of each stand for it, until rows of its surer half
+        are labelled and none of them with its number. So a cluster is merged into another by labelling a typical row
+        of it with the other's number, and split by labelling some rows with a new one; a label on a row at the edge
+        only corrects the edge. False lets only `y` count.
+    n_ask : int, default=10
+        How many rows to name that are worth asking about next.
+
+    Returns
+    -------
+    Refinement
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie import PCX, refine
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.repeat([[0.0, 0.0], [5.0, 0.0], [5.0, 5.0]], 40, axis=0) + 0.5 * rng.normal(size=(120, 2))
+    >>> model = PCX(n_clusters=2, hidden=(16,), max_epochs=10, random_state=0).fit(X)
+    >>> refined = refine(model, X, {45: 7, 85: 8, 5: 9}, keep=False)  # a person sees three kinds
+    >>> refined.classes.tolist(), np.bincount(refined.labels)[7:].tolist()
+    ([7, 8, 9], [40, 40, 40])
+    >>> refined.update({45: 7, 85: 7, 5: 9}).classes.tolist()  # and then two
+    [7, 9]
+    """
+    return Refinement(model, X, keep=keep, n_ask=n_ask).update(
+        y, must_link=must_link, cannot_link=cannot_link
+    )
+
+
+class Refinement:
+    """A corrected clustering that can be corrected again.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    X : array-like, views, or path
+    keep : bool
+    n_ask : int
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n,)
+        The class of each row; rows that a person labelled keep their labels.
+    memberships : ndarray of shape (n, c)
+        Of the classes, in the order of `classes`.
+    classes : ndarray of shape (c,)
+    ask : ndarray of shape (at most n_ask,)
+        Rows worth asking about next: uncertain, of different classes, in different places.
+    clusters : ndarray of shape (n,)
+        What the model said.
+    """
+
+    labels: np.ndarray
+    memberships: np.ndarray
+    classes: np.ndarray
+    ask: np.ndarray
+
+    def __init__(self, model: Clusterer, X: Any, *, keep: bool = True, n_ask: int = 10) -> None:
+        self.keep, self.n_ask = keep, n_ask
+        data = as_views(X, views=getattr(model, "views", None))
+        self.clusters, self._confidence = model.assign(data)
+        if isinstance(model, FUCSMF):
+            self._solver, self._rows = clone(model).set_params(classes=None, views=None), data
+        else:
+            self._solver, self._rows = FUCSMF(), with_code(model.transform(data), data)
+        self._solver.set_params(tol=_ENOUGH, random_state=0)
+        self._seeds = _surest_rows(self.clusters, self._confidence, _SEEDS)
+        self._surer_half = _surest_rows(self.clusters, self._confidence, 0.5)
+
+    def update(self, y: Any = None, *, must_link: Any = None, cannot_link: Any = None) -> Self:
+        """Answer all that a person has said so far; it replaces what was said before.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,), or mapping from row to class, optional
+        must_link, cannot_link : array-like of shape (pairs, 2), optional
+
+        Returns
+        -------
+        self
+        """
+        said = as_labels(y, len(self.clusters))
+        labels = self._with_seeds(said) if self.keep else said
+        if (labels < 0).all():
+            raise InputError("There is nothing to go by: give labels y, or keep=True.")
+        links = {"must_link": must_link, "cannot_link": cannot_link}
+        with warnings.catch_warnings():
+            # One class left is what a person may ask for; far-off rows are among those worth asking about.
+            warnings.simplefilter("ignore", UserWarning)
+            if hasattr(self._solver, "labels_"):
+                self._solver.relabel(labels, **links)
+            else:
+                self._solver.fit(self._rows, labels, **links)
+        self.labels, self.classes = self._solver.labels_, self._solver.classes_
+        self.memberships = self._solver.label_distributions_
+        self.ask = worth_asking(self.memberships, self._solver.nearest_anchor(), said >= 0, self.n_ask)
+        return self
+
+    def _with_seeds(self, said: np.ndarray) -> np.ndarray:
+        """Add the surest rows of the clusters that go on."""
+        labels = said.copy()
+        for cluster, rows in self._seeds.items():
+            spoken = said[self._surer_half[cluster]]
+            if (spoken < 0).all() or (spoken == cluster).any():
+                labels[rows] = np.where(said[rows] >= 0, said[rows], cluster)
+        return labels
+
+
+def as_labels(y: Any, n_rows: int) -> np.ndarray:
+    """Return labels of all rows, -1 where nothing was said, from an array or from a mapping of some rows.
+
+    Examples
+    --------
+    >>> as_labels({2: 5}, 4)
+    array([-1, -1,  5, -1])
+    """
+    labels = np.full(n_rows, -1, dtype=np.int64)
+    if y is None:
+        return labels
+    if not isinstance(y, Mapping):
+        given = np.asarray(y)
+        if given.shape != (n_rows,):
+            raise InputError(
+                f"y has shape {given.shape}, but there are {n_rows} rows; give one label a row, -1 where there is "
+                "none, or a mapping from rows to labels."
+            )
+        return given
+    for row, label in y.items():
+        if not (isinstance(row, (int, np.integer)) and 0 <= row < n_rows):
+            raise InputError(f"y labels row {row!r}, but the rows are 0 to {n_rows - 1}.")
+        labels[row] = label
+    return labels
+
+
+def with_code(code: np.ndarray, data: Views) -> Views:
+    """Return the views of the rows with the code of a model as one view more.
+
+    Examples
+    --------
+    >>> with_code(np.zeros((2, 3)), as_views(np.ones((2, 5))))
+    Views(2 rows: code 3, X 5)
+    """
+    names = [f"{name} of the rows" if name == "code" else name for name in data.names]
+    mask = None if data.present is None else np.insert(data.present, 0, True, axis=1)
+    return Views([*as_views(code).sources, *data.sources], names=["code", *names], mask=mask)
+
+
+def _surest_rows(clusters: np.ndarray, confidence: np.ndarray, most: float) -> dict[int, np.ndarray]:
+    """Return the rows that each cluster is surest of: so many, or this share of them where `most` is below 1."""
+    order = np.argsort(-confidence, kind="stable")
+    found = {}
+    for cluster in np.unique(clusters):
+        members = order[clusters[order] == cluster]
+        found[int(cluster)] = members[: int(np.ceil(most * len(members))) if most < 1 else int(most)]
+    return found
+
+
+def worth_asking(memberships: np.ndarray, place: np.ndarray, known: np.ndarray, most: int) -> np.ndarray:
+    """Return rows to ask a person about: the least sure first, the classes in turn, no two at one place.
+
+    A row is unsure when its two largest memberships are close.
+
+    Parameters
+    ----------
+    memberships : ndarray of shape (n, c)
+    place : ndarray of shape (n,)
+        A number for where a row is, such as its nearest anchor.
+    known : ndarray of bool, shape (n,)
+        Rows that need no question.
+    most : int
+
+    Examples
+    --------
+    >>> memberships = np.array([[0.6, 0.4], [0.6, 0.4], [0.3, 0.7], [0.9, 0.1]])
+    >>> worth_asking(memberships, np.array([4, 4, 5, 6]), np.zeros(4, dtype=bool), 3)
+    array([0, 2, 3])
+    """
+    top = -np.sort(-memberships, axis=1)[:, :2]
+    margin = top[:, 0] - top[:, -1] if memberships.shape[1] > 1 else np.zeros(len(top))
+    order = np.argsort(margin, kind="stable")
+    order = order[~known[order]]
+    order = order[np.sort(np.unique(place[order], return_index=True)[1])]  # the least sure of each place
+    labels = memberships[order].argmax(axis=1)
+    turn = np.zeros(len(order), dtype=np.int64)
+    for label in np.unique(labels):
+        turn[labels == label] = np.arange((labels == label).sum())
+    return order[np.argsort(turn, kind="stable")][:most]

@@ -1,0 +1,356 @@
+"""`FUCSMF` as a person uses it; spec fucsmf, section 4, properties 7, 8, 10 and 11."""
+
+import dataclasses
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from sklearn.utils.estimator_checks import check_estimator
+
+import coterie
+from coterie import FUCSMF, InputError, as_views
+from coterie.data import load_digits, load_multiview_digits
+from coterie.methods.base import EXPECTED_FAILED_CHECKS
+from coterie.methods.fucsmf.adapt import adapted
+from coterie.methods.fucsmf.knowledge import gather
+from coterie.methods.fucsmf.solving import solve
+from coterie.metrics import accuracy
+from coterie.ops.simplex import project_simplex
+
+QUIET = {"random_state": 0, "n_threads": 1}
+
+
+def some_labels(truth, per_class, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.full(len(truth), -1)
+    for k in np.unique(truth):
+        rows = rng.choice(np.flatnonzero(truth == k), per_class, replace=False)
+        y[rows] = k
+    return y
+
+
+@pytest.fixture(scope="module")
+def digits():
+    loaded = load_digits()
+    return loaded.views.read(slice(None))[0], loaded.target
+
+
+@pytest.fixture(scope="module")
+def fitted(digits):
+    X, truth = digits
+    return FUCSMF(**QUIET).fit(X, some_labels(truth, 5))
+
+
+def blobs(n=120, seed=0, gap=6.0):
+    rng = np.random.default_rng(seed)
+    kind = np.arange(n) % 3
+    return (np.array([[0, 0], [gap, 0], [0, gap]])[kind] + rng.normal(size=(n, 2))).astype(np.float32), kind
+
+
+def test_scikit_learns_checks_pass_but_for_the_listed_ones():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(
+            FUCSMF(3, **QUIET), expected_failed_checks=EXPECTED_FAILED_CHECKS, on_fail="raise"
+        )
+    assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(EXPECTED_FAILED_CHECKS)
+
+
+def test_five_labels_a_class_are_enough_for_digits(digits, fitted):
+    truth = digits[1]
+    y = some_labels(truth, 5)
+    assert np.mean(fitted.labels_[y < 0] == truth[y < 0]) > 0.94
+    np.testing.assert_array_equal(fitted.labels_[y >= 0], truth[y >= 0])
+    assert fitted.is_convex_
+    assert fitted.curvature_ > 0
+    assert fitted.gradient_ <= 1e-6 * fitted.history_[0]["gradient"] * 10
+    np.testing.assert_allclose(fitted.label_distributions_.sum(axis=1), 1)
+    np.testing.assert_array_equal(fitted.labels_[fitted.exemplar_indices_], fitted.classes_)
+    assert (y[fitted.exemplar_indices_] == -1).all()
+
+
+def test_prediction_of_unlabelled_rows_is_their_label_also_alone(digits, fitted):
+    X, truth = digits
+    free = some_labels(truth, 5) < 0
+    predicted = fitted.predict(X)
+    np.testing.assert_array_equal(predicted[free], fitted.labels_[free])
+    assert np.mean(predicted == fitted.labels_) > 0.95
+    np.testing.assert_array_equal(
+        np.concatenate([fitted.transform(X[i : i + 1]) for i in range(5)]), fitted.transform(X[:5])
+    )
+
+
+def test_new_rows_are_labelled_nearly_as_well_as_old_ones(digits):
+    X, truth = digits
+    model = FUCSMF(**QUIET).fit(X[:1000], some_labels(truth[:1000], 5))
+    assert np.mean(model.predict(X[1000:]) == truth[1000:]) > 0.9
+
+
+@pytest.mark.parametrize("anchors", ["kmeans", "minibatch", "random"])
+def test_far_fewer_anchors_than_rows_will_do(digits, anchors):
+    X, truth = digits
+    y = some_labels(truth, 5)
+    model = FUCSMF(anchors=anchors, n_anchors=300, n_nearest=5, **QUIET).fit(X, y)
+    assert model.anchors_.counts == [300]
+    assert np.mean(model.labels_[y < 0] == truth[y < 0]) > 0.9
+
+
+def test_anchors_can_be_given(digits):
+    X, truth = digits
+    y = some_labels(truth, 5)
+    given = FUCSMF(anchors=X[:400], **QUIET).fit(X, y)
+    assert given.anchors_.counts == [400]
+    assert np.mean(given.labels_[y < 0] == truth[y < 0]) > 0.9
+
+
+def test_weights_are_the_simplex_projection_in_the_correntropy_distance():
+    X, kind = blobs()
+    model = FUCSMF(metric="euclidean", n_anchors=20, n_nearest=4, **QUIET).fit(X, some_labels(kind, 2))
+    view, found = model.anchors_.parts[0], model.anchors_.weights(as_views(X)).toarray()
+    embedded = view.embed(torch.from_numpy(model.scaler_.transform([X])[0]))
+    squares = torch.cdist(embedded.double(), view.anchors.double()).square()
+    distances = (1 - torch.exp(-squares / (2 * view.width))).numpy()
+    nearest = np.sort(distances, axis=1)
+    gamma = (4 * nearest[:, 4] - nearest[:, :4].sum(axis=1)) / 2
+    np.testing.assert_allclose(found, project_simplex(-distances / (2 * gamma[:, None])), atol=1e-4)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    assert (np.count_nonzero(found, axis=1) <= 4).all()
+
+
+def test_projection_is_idempotent_and_brings_no_two_points_apart():
+    a, b = np.random.default_rng(0).normal(size=(2, 200, 5))
+    once = project_simplex(a)
+    np.testing.assert_allclose(project_simplex(once), once, atol=1e-12)
+    assert (np.linalg.norm(once - project_simplex(b), axis=1) <= np.linalg.norm(a - b, axis=1) + 1e-12).all()
+    np.testing.assert_allclose(once.sum(axis=1), 1)
+
+
+def test_the_order_of_rows_and_the_unit_of_measure_do_not_matter():
+    X, kind = blobs()
+    y = some_labels(kind, 2)
+    order = np.random.default_rng(1).permutation(len(X))
+    terms = {"metric": "euclidean", "scale": "none", **QUIET}
+    first = FUCSMF(**terms).fit(X, y)
+    turned = FUCSMF(**terms).fit(X[order], y[order])
+    larger = FUCSMF(**terms).fit(X * 1000, y)
+    np.testing.assert_allclose(turned.label_distributions_, first.label_distributions_[order], atol=1e-4)
+    np.testing.assert_allclose(larger.label_distributions_, first.label_distributions_, atol=1e-4)
+
+
+def test_relabel_gives_what_fit_gives_and_keeps_the_graph(digits):
+    X, truth = digits
+    model = FUCSMF(**QUIET).fit(X, some_labels(truth, 1))
+    graph = model._graph
+    again = model.relabel(some_labels(truth, 5))
+    assert again is model
+    assert model._graph is graph
+    anew = FUCSMF(**QUIET).fit(X, some_labels(truth, 5))
+    np.testing.assert_allclose(model.label_distributions_, anew.label_distributions_, atol=1e-3)
+    assert model.objective_ == pytest.approx(anew.objective_, rel=1e-6)
+
+
+def test_relabel_may_bring_new_classes_and_drop_old_ones():
+    X, kind = blobs()
+    model = FUCSMF(**QUIET).fit(X, np.where(np.arange(120) < 2, kind, -1))
+    assert model.classes_.tolist() == [0, 1]
+    y = np.full(120, -1)
+    y[:3] = [4, 9, 2]
+    model.relabel(y)
+    assert model.classes_.tolist() == [2, 4, 9]
+    assert accuracy(kind, model.labels_) == 1
+
+
+def test_without_labels_the_rows_are_clustered_with_a_warning(digits):
+    X, truth = digits
+    with pytest.warns(UserWarning, match="no labels"):
+        model = FUCSMF(10, **QUIET).fit(X)
+    assert accuracy(truth, model.labels_) > 0.8
+
+
+def test_several_views_do_better_than_their_worst_and_may_be_missing():
+    loaded = load_multiview_digits()
+    truth, y = loaded.target, some_labels(loaded.target, 3)
+    views = loaded.views.read(slice(None))
+    free = y < 0
+    alone = [np.mean(FUCSMF(**QUIET).fit(view, y).labels_[free] == truth[free]) for view in views]
+    together = FUCSMF(**QUIET).fit(views, y)
+    assert np.mean(together.labels_[free] == truth[free]) > min(alone)
+    gaps = [view.copy() for view in views]
+    rng = np.random.default_rng(0)
+    gone = rng.random((len(truth), len(views))) < 0.3
+    gone[gone.all(axis=1), 0] = False
+    for v, view in enumerate(gaps):
+        view[gone[:, v]] = np.nan
+    partly = FUCSMF(**QUIET).fit(gaps, y)
+    assert np.mean(partly.labels_[free] == truth[free]) > 0.9
+    sums = partly.anchors_.weights(as_views(gaps)).sum(axis=1)
+    np.testing.assert_allclose(np.asarray(sums).ravel(), 1)
+    assert partly.curvature_ >= 0
+
+
+def test_the_graph_of_two_whole_views_is_the_mean_of_their_graphs():
+    X, kind = blobs()
+    other = np.random.default_rng(3).normal(size=(120, 3)).astype(np.float32)
+    model = FUCSMF(n_anchors=15, **QUIET).fit([X, other], some_labels(kind, 1))
+    weights = model.anchors_.weights(as_views([X, other])).toarray()
+
+    def graph(z):
+        used = z[:, z.sum(axis=0) > 0]
+        return used @ np.diag(1 / used.sum(axis=0)) @ used.T
+
+    halves = [graph(2 * part) for part in (weights[:, :15], weights[:, 15:])]
+    np.testing.assert_allclose(graph(weights), (halves[0] + halves[1]) / 2, atol=1e-10)
+
+
+def test_must_links_pass_a_label_to_rows_far_away_and_cannot_links_push_back():
+    X, kind = blobs(gap=3.0)
+    y = some_labels(kind, 1)
+    ones = np.flatnonzero(kind == 1)
+    linked = FUCSMF(**QUIET).fit(X, y, must_link=[(ones[0], ones[-1])])
+    assert linked.labels_[ones[0]] == linked.labels_[ones[-1]]
+    rng = np.random.default_rng(0)
+    pairs = rng.integers(0, 120, size=(400, 2))
+    apart = pairs[kind[pairs[:, 0]] != kind[pairs[:, 1]]]
+    alike = pairs[(kind[pairs[:, 0]] == kind[pairs[:, 1]]) & (pairs[:, 0] != pairs[:, 1])]
+    alone = FUCSMF(**QUIET).fit(X, y)
+    helped = FUCSMF(**QUIET).fit(X, y, must_link=alike, cannot_link=apart)
+    softly = FUCSMF(hard_links=False, **QUIET).fit(X, y, must_link=alike, cannot_link=apart)
+    base = np.mean(alone.labels_ == kind)
+    assert np.mean(helped.labels_ == kind) > base
+    assert np.mean(softly.labels_ == kind) > base
+
+
+def test_adapting_the_graph_never_raises_the_whole_objective(digits):
+    X, truth = digits
+    y = some_labels(truth[:600], 5)
+    plain = FUCSMF(smoothness=100.0, **QUIET).fit(X[:600], y)
+    turned = FUCSMF(smoothness=100.0, adapt=3, **QUIET).fit(X[:600], y)
+    assert turned.objective_ < plain.objective_
+    np.testing.assert_array_equal(turned.labels_[y >= 0], y[y >= 0])
+    assert np.mean(turned.labels_ == truth[:600]) > 0.9
+
+
+def test_adapting_stops_where_no_step_helps():
+    X, kind = blobs()
+    model = FUCSMF(**QUIET).fit(X, some_labels(kind, 2))
+    known = gather(some_labels(kind, 2), *np.zeros((2, 0, 2), dtype=int), hard=True)
+    answer = solve(model._graph, known, 3, model._terms())
+    lowest = dataclasses.replace(answer, solution=dataclasses.replace(answer.solution, value=-1e9))
+    assert adapted(model._graph, known, lowest, model._terms(), 5) is lowest
+    assert adapted(model._graph, known, answer, model._terms(), 5) is not answer
+
+
+def test_rows_that_no_label_reaches_take_the_class_of_the_nearest_and_a_warning_says_so():
+    X, kind = blobs()
+    island = X[:40] * 0.01 + np.array([0.0, 30.0], dtype=np.float32)
+    rows = np.vstack([X, island])
+    y = np.append(some_labels(kind, 2), np.full(40, -1))
+    with pytest.warns(UserWarning, match=r"40 rows \(the first is row 120\)"):
+        model = FUCSMF(metric="euclidean", scale="none", **QUIET).fit(rows, y)
+    assert (model.labels_[120:] == 2).all()
+    assert (model.predict(island) == 2).all()
+
+
+def test_all_rows_labelled_leaves_nothing_to_solve_but_new_rows_can_be_predicted():
+    X, kind = blobs()
+    model = FUCSMF(**QUIET).fit(X, kind)
+    np.testing.assert_array_equal(model.labels_, kind)
+    assert model.history_ == []
+    assert np.mean(model.predict(X + 0.1) == kind) > 0.95
+
+
+def test_duplicate_rows_are_no_trouble():
+    X, kind = blobs()
+    rows = np.repeat(X, 12, axis=0)
+    model = FUCSMF(**QUIET).fit(rows, some_labels(np.repeat(kind, 12), 2))
+    assert np.mean(model.labels_ == np.repeat(kind, 12)) > 0.9
+
+
+def test_one_class_is_every_rows_class_with_a_warning():
+    X, _ = blobs()
+    y = np.full(120, -1)
+    y[0] = 4
+    with pytest.warns(UserWarning, match="Every label is 4"):
+        model = FUCSMF(**QUIET).fit(X, y)
+    assert (model.labels_ == 4).all()
+
+
+def test_a_class_may_stay_without_labels_when_asked():
+    X, kind = blobs()
+    y = np.where(np.arange(120) < 2, kind, -1)
+    model = FUCSMF(classes=[0, 1, 2], allow_unlabelled=True, **QUIET).fit(X, y)
+    assert model.cluster_sizes_[2] == 0
+    assert model.label_distributions_.shape == (120, 3)
+
+
+Y = np.where(np.arange(120) < 6, np.arange(120) % 3, -1)
+
+
+@pytest.mark.parametrize(
+    ("params", "y", "links", "message"),
+    [
+        ({}, Y[:50], {}, r"y has shape \(50,\), but there are 120 rows"),
+        ({}, np.where(Y == 2, -5, Y), {}, "y has label -5 in row 2"),
+        ({}, Y + 0.5, {}, "y must hold whole numbers"),
+        ({}, ["a"] * 120, {}, "y must hold whole numbers"),
+        ({"classes": [0, 1]}, Y, {}, r"label 2 in row 2, which is none of the classes \[0, 1\]"),
+        ({"classes": [0, 1, 2, 3]}, Y, {}, "Class 3 has no labelled row"),
+        ({"n_anchors": 500}, Y, {}, "n_anchors=500 is more than the 120 rows"),
+        ({"anchors": np.zeros((4, 7))}, Y, {}, r"anchors of view 0 have shape \(4, 7\)"),
+        ({"anchors": [np.zeros((4, 2))] * 2}, Y, {}, "anchors has 2 arrays for 1 views"),
+        ({"anchors": "grid"}, Y, {}, "anchors='grid' does not fit FUCSMF"),
+        ({"smoothness": -1}, Y, {}, "smoothness=-1 does not fit FUCSMF"),
+        ({}, None, {"n_clusters": 200}, "n_samples=120 should be >= n_clusters=200"),
+        ({}, Y, {"must_link": [(0, 500)]}, "must_link names row 500, but the rows are 0 to 119"),
+        ({}, Y, {"must_link": [(7, 7)]}, "must_link pairs row 7 with itself"),
+        ({}, Y, {"cannot_link": [1, 2]}, "cannot_link must be pairs of row numbers"),
+        (
+            {},
+            Y,
+            {"must_link": [(0, 9), (9, 1)]},
+            "Rows 0 and 1 must be together by must_link but have different",
+        ),
+        (
+            {},
+            Y,
+            {"must_link": [(8, 9)], "cannot_link": [(9, 8)]},
+            "Rows 9 and 8 are in cannot_link, but must_link",
+        ),
+        ({}, Y, {"cannot_link": [(0, 3)]}, "Rows 0 and 3 are in cannot_link but have the same label"),
+        ({"hard_links": False}, Y, {"must_link": [(0, 1)]}, "Rows 0 and 1 must be together"),
+    ],
+)
+def test_mistakes_are_named_in_one_sentence(params, y, links, message):
+    X, _ = blobs()
+    links = dict(links)
+    params = params | {name: links.pop(name) for name in ("n_clusters",) if name in links}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        with pytest.raises(InputError, match=message) as caught:
+            FUCSMF(**params, **QUIET).fit(X, y, **links)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_saved_model_predicts_the_same_but_cannot_be_relabelled(digits, fitted, tmp_path):
+    X, _ = digits
+    fitted.save(tmp_path / "model.coterie")
+    loaded = coterie.load(tmp_path / "model.coterie")
+    np.testing.assert_array_equal(loaded.transform(X[:50]), fitted.transform(X[:50]))
+    np.testing.assert_array_equal(loaded.labels_, fitted.labels_)
+    np.testing.assert_array_equal(loaded.classes_, fitted.classes_)
+    assert loaded.curvature_ == fitted.curvature_
+    with pytest.raises(InputError, match="call fit with the rows"):
+        loaded.relabel(fitted.labels_)
+
+
+def test_memory_is_linear_in_rows_and_far_from_a_square():
+    X, kind = blobs(20_000)
+    y = some_labels(kind, 3)
+    FUCSMF(n_anchors=200, **QUIET).fit(X[:500], y[:500])  # imports and caches
+    tracemalloc.start()
+    FUCSMF(n_anchors=200, **QUIET).fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60 * 8 * 20_000 * 3

@@ -1,0 +1,157 @@
+"""The human loop."""
+
+import numpy as np
+import pytest
+
+from coterie import FUCSMF, PCX, InputError, LargeMvCNet, as_views, refine
+from coterie.methods.refine import Refinement, as_labels, worth_asking
+
+CENTERS = np.array([[0, 0, 0], [6, 0, 0], [0, 6, 0], [6, 6, 0]])
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    kind = np.arange(200) % 4
+    return (CENTERS[kind] + 0.7 * rng.normal(size=(200, 3))).astype(np.float32), kind
+
+
+@pytest.fixture(scope="module")
+def model(rows):
+    """Four groups, and a model that was asked for four."""
+    return PCX(4, hidden=(16,), max_epochs=30, random_state=0, n_threads=1).fit(rows[0])
+
+
+@pytest.fixture(scope="module")
+def coarse(rows):
+    """Four groups, and a model that was asked for two."""
+    return PCX(2, hidden=(16,), max_epochs=30, random_state=0, n_threads=1).fit(rows[0])
+
+
+def number_of(model, kind, wanted):
+    """The model's number for a group."""
+    return int(np.bincount(model.labels_[kind == wanted]).argmax())
+
+
+def test_with_nothing_said_nearly_every_row_stays(rows, model):
+    refined = refine(model, rows[0])
+    assert (refined.labels == model.labels_).mean() > 0.98
+    np.testing.assert_array_equal(refined.clusters, model.labels_)
+    np.testing.assert_allclose(refined.memberships.sum(axis=1), 1)
+
+
+def test_what_a_person_said_is_never_overwritten(rows, model):
+    X, kind = rows
+    wrong = {int(row): 3 for row in np.flatnonzero(kind == 0)[:3]}
+    refined = refine(model, X, wrong)
+    assert all(refined.labels[row] == 3 for row in wrong)
+
+
+def test_a_label_on_a_typical_row_merges_its_cluster_into_another(rows, model):
+    X, kind = rows
+    one, other = number_of(model, kind, 0), number_of(model, kind, 1)
+    refined = refine(model, X, {int(model.exemplar_indices_[one]): other})
+    assert one not in refined.classes
+    assert (refined.labels[kind == 0] == other).mean() > 0.95
+    assert (refined.labels[kind == 3] == number_of(model, kind, 3)).all()
+
+
+def test_a_label_on_a_row_at_the_edge_leaves_its_cluster_alone(rows, model):
+    X, kind = rows
+    one, other = number_of(model, kind, 0), number_of(model, kind, 1)
+    sure = model.assign(X).confidence
+    least = np.flatnonzero(kind == 0)[sure[kind == 0].argmin()]
+    refined = refine(model, X, {int(least): other})
+    assert refined.labels[least] == other
+    assert (np.delete(refined.labels, least)[np.delete(kind, least) == 0] == one).mean() > 0.9
+
+
+def test_new_labels_split_a_cluster(rows, coarse):
+    X, kind = rows
+    said = {int(row): int(kind[row]) + 10 for row in range(8)}
+    refined = refine(coarse, X, said, keep=False)
+    assert refined.classes.tolist() == [10, 11, 12, 13]
+    assert (refined.labels == kind + 10).mean() > 0.95
+
+
+def test_an_update_is_what_a_new_refinement_says(rows, model):
+    X, kind = rows
+    first = refine(model, X, {0: int(kind[0])})
+    graph = first._solver._graph
+    links = {"must_link": [(5, 9)], "cannot_link": [(2, 3)]}
+    first.update({1: 7, 2: 8}, **links)
+    assert first._solver._graph is graph
+    anew = refine(model, X, {1: 7, 2: 8}, **links)
+    np.testing.assert_array_equal(first.classes, anew.classes)
+    np.testing.assert_allclose(first.memberships, anew.memberships, atol=0.02)
+
+
+@pytest.mark.parametrize("kind_of_model", ["views", "labels"])
+def test_any_fitted_model_can_be_refined(rows, kind_of_model):
+    X, kind = rows
+    if kind_of_model == "views":
+        parts = [X[:, :2], X[:, ::-1].copy()]
+        parts[1][4] = np.nan
+        model, given = LargeMvCNet(4, n_landmarks=30, random_state=0, n_threads=1).fit(parts), as_views(parts)
+    else:
+        y = np.where(np.arange(200) < 8, kind, -1)
+        model, given = FUCSMF(random_state=0, n_threads=1).fit(X, y), X
+    said = np.where(np.arange(200) < 12, kind, -1)
+    refined = refine(model, given, said, keep=False)
+    assert (refined.labels == kind).mean() > 0.95
+
+
+def test_rows_to_ask_about_are_unsure_spread_and_not_known(rows, model):
+    X, _ = rows
+    refined = refine(model, X, {3: int(model.labels_[3])}, n_ask=8)
+    assert len(refined.ask) == 8
+    assert 3 not in refined.ask
+    assert len(np.unique(refined._solver.nearest_anchor()[refined.ask])) == 8
+    assert len(np.unique(refined.labels[refined.ask])) == 4
+    top = np.sort(refined.memberships, axis=1)
+    margin = top[:, -1] - top[:, -2]
+    assert margin[refined.ask].mean() < margin.mean()
+
+
+def test_asking_takes_the_least_sure_of_each_class_in_turn():
+    memberships = np.array([[0.9, 0.1], [0.55, 0.45], [0.8, 0.2], [0.4, 0.6], [0.1, 0.9]])
+    asked = worth_asking(memberships, np.arange(5), np.zeros(5, dtype=bool), 4)
+    assert asked.tolist() == [1, 3, 2, 4]
+    assert worth_asking(memberships, np.zeros(5, dtype=int), np.zeros(5, dtype=bool), 4).tolist() == [1]
+
+
+def test_asked_labels_help_more_than_labels_at_random():
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 3, 600)
+    X = (np.array([[0, 0], [2.2, 0], [0, 2.2]])[kind] + rng.normal(size=(600, 2))).astype(np.float32)
+    model = PCX(3, hidden=(16,), max_epochs=20, random_state=0, n_threads=1).fit(X)
+    named = np.array([np.bincount(model.labels_[kind == k], minlength=3).argmax() for k in range(3)])
+    truth = named[kind]
+    refined, said = Refinement(model, X, n_ask=20), {}
+    refined.update()
+    for _ in range(5):
+        said |= {int(row): int(truth[row]) for row in refined.ask}
+        refined.update(said)
+    asked = (refined.labels == truth).mean()
+    drawn = {int(row): int(truth[row]) for row in rng.choice(600, len(said), replace=False)}
+    assert asked > (refined.update(drawn).labels == truth).mean()
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [({900: 1}, "y labels row 900, but the rows are 0 to 199"), ([1, 2], r"y has shape \(2,\)")],
+)
+def test_labels_that_do_not_fit_the_rows_are_named(rows, model, y, message):
+    with pytest.raises(InputError, match=message):
+        refine(model, rows[0], y)
+
+
+def test_nothing_to_go_by_is_said(rows, model):
+    with pytest.raises(InputError, match="nothing to go by"):
+        refine(model, rows[0], keep=False)
+
+
+def test_labels_come_as_an_array_or_as_a_mapping():
+    np.testing.assert_array_equal(as_labels({1: 4}, 3), [-1, 4, -1])
+    np.testing.assert_array_equal(as_labels(np.array([-1, 4, -1]), 3), [-1, 4, -1])
+    np.testing.assert_array_equal(as_labels(None, 2), [-1, -1])
