@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.sets import DEFAULT_FOLDER, SEVERAL, SINGLE
+from benchmarks.sets import DEFAULT_FOLDER, LABELLED, SEVERAL, SINGLE
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -80,6 +80,31 @@ def scale(rows: str = "20000,100000,1000000", sweeps: int = 10) -> None:
     from benchmarks.views import run_scale
 
     run_scale([int(number) for number in rows.split(",")], sweeps)
+
+
+@app.command()
+def labels(
+    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = ",".join(LABELLED),
+    draws: Annotated[int, typer.Option(help="How many draws of labels.")] = 10,
+    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+    tag: Annotated[str, typer.Option(help="Name of the file of results.")] = "labels",
+    params: Annotated[str, typer.Option(help="Parameters other than the defaults, as JSON.")] = "{}",
+) -> None:
+    """Accuracy of FUCSMF on unlabelled rows, beside LabelSpreading and the harmonic solution."""
+    from benchmarks.labels import run_labels
+
+    run_labels(sets.split(","), draws, data, tag=tag, params=json.loads(params))
+
+
+@app.command()
+def solve(
+    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+    anchors: int = 2000,
+) -> None:
+    """Seconds of FUCSMF's graph, solve and refinement on MNIST, beside scipy's solvers and LabelSpreading."""
+    from benchmarks.solve import run_solve
+
+    run_solve(data, anchors)
 
 
 if __name__ == "__main__":

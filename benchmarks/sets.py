@@ -56,7 +56,11 @@ SINGLE = (
     BenchmarkSet("letter", "letter_uci.npz", 10_000, 0.264, 0.354, 0.312),
     BenchmarkSet("yaleb", "yaleb.npz", None, 0.078, 0.108, 0.276),
 )
-LARGE = (BenchmarkSet("mnist", "mnist.npz", None, 0.55, None, None),)
+LARGE = (
+    BenchmarkSet("mnist", "mnist.npz", None, 0.55, None, None),
+    BenchmarkSet("letter-20k", "letter_uci.npz", None, 0.264, None, None),
+)
+LABELLED = ("digits", "mnist", "usps", "coil20", "yaleb", "letter-20k")
 SEVERAL = (
     BenchmarkSet("prokaryotic", "prokaryotic.npz", None, 0.471, 0.566, 0.657),
     BenchmarkSet("msrc_v1", "msrc_v1.npz", None, 0.838, 0.752, 0.848),

@@ -27,7 +27,7 @@ PLACES = ("kmeans", "minibatch", "random")
 _METRIC_ROWS = 5000
 _ANCHOR_ROWS = 50_000
 _LLOYD_STEPS = 10
-_CHUNK = 16 * FORWARD_ROWS
+CHUNK = 16 * FORWARD_ROWS
 
 
 class AnchorView(nn.Module):
@@ -74,7 +74,7 @@ class AnchorView(nn.Module):
     def place(self, anchors: Tensor, sample: Tensor, p: int) -> None:
         """Take the anchors, in the space of `embed`, and set the width by embedded rows."""
         self.anchors = anchors
-        last = torch.cat([self._closest(part, p)[0][:, -1] for part in sample.split(_CHUNK)])
+        last = torch.cat([self._closest(part, p)[0][:, -1] for part in sample.split(CHUNK)])
         width = last.median()
         self.width.fill_(float(width) if width > 0 else 1.0)
 
@@ -125,7 +125,7 @@ class AnchorViews(nn.Module):
 
     def stream(self, data: Views) -> Iterator[sparse.csr_matrix]:
         """Yield the rows of Z, a piece at a time."""
-        for rows in data.chunks(_CHUNK):
+        for rows in data.chunks(CHUNK):
             there = data.present_rows(rows)
             blocks = self.scaler.transform(data.read(rows), there)
             share = 1 / there.sum(axis=1)
