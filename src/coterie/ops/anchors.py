@@ -9,7 +9,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from coterie.ops.distances import nearest, squared_distances
+from coterie.ops.distances import closest, nearest
 from coterie.ops.kmeans import kmeans
 
 _CHUNK = 8192
@@ -58,8 +58,8 @@ def nearest_anchors(rows: Tensor, anchors: Tensor, p: int) -> tuple[Tensor, Tens
     >>> nearest_anchors(torch.tensor([[1.0]]), torch.tensor([[9.0], [0.0], [2.0]]), 2)[0].sort().values
     tensor([[1, 2]])
     """
-    closest = squared_distances(rows, anchors).double().topk(p + 1, largest=False)
-    return closest.indices[:, :p], simplex_weights(closest.values)
+    squares, numbers = closest(rows, anchors, p + 1)
+    return numbers[:, :p], simplex_weights(squares.double())
 
 
 def simplex_weights(distances: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from coterie.errors import InputError
-from coterie.ops.distances import nearest
+from coterie.ops.distances import nearest, top_columns
 from coterie.ops.kmeans import kmeans
 
 EXACT_ROWS = 100_000
@@ -74,8 +74,7 @@ def shared_neighbours(table: Tensor) -> Tensor:
 class _Pool:
     """Rows to be searched, padded to whole blocks with rows that are never near.
 
-    |q - x|^2 orders rows as q x - |x|^2 / 2 does. The k largest of a long line lie in the k blocks with the
-    largest maxima, so only those blocks are sorted, not the line.
+    |q - x|^2 orders rows as q x - |x|^2 / 2 does.
     """
 
     def __init__(self, rows: Tensor, among: Tensor) -> None:
@@ -91,23 +90,11 @@ class _Pool:
 
     def _search(self, queries: Tensor, k: int) -> Tensor:
         closeness = torch.addmm(self.bias, self.rows[queries], self.pool.T)
-        found = self.among[_top_columns(closeness, k + 1)]
+        found = self.among[top_columns(closeness, k + 1, _BLOCK)[1]]
         # Among duplicates a row may miss itself; then the last of the k + 1 goes instead.
         own = found == queries[:, None]
         own[:, -1] |= ~own.any(1)
         return found[~own].view(len(queries), k)
-
-
-def _top_columns(values: Tensor, k: int) -> Tensor:
-    """Return the columns of the k largest values of each line, largest first; lines are whole blocks."""
-    n_blocks = values.shape[1] // _BLOCK
-    if n_blocks <= 2 * k:
-        return values.topk(k).indices
-    blocks = values.view(len(values), n_blocks, _BLOCK)
-    best_blocks = blocks.amax(2).topk(k).indices
-    finalists = blocks.gather(1, best_blocks[:, :, None].expand(-1, -1, _BLOCK)).flatten(1)
-    winners = finalists.topk(k).indices
-    return best_blocks.gather(1, winners // _BLOCK) * _BLOCK + winners % _BLOCK
 
 
 def _search_cells(rows: Tensor, k: int, probes: int, generator: torch.Generator) -> Tensor:

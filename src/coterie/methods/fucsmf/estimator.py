@@ -225,6 +225,7 @@ class FUCSMF(Clusterer):
             self.anchors_ = self._fit_anchors(data)
             self._graph = self._kept(self.anchors_.weights(data))
             self._solve(codes, must_link, cannot_link, None)
+        self.versions_ = versions()
         return self
 
     def relabel(self, y: Any, *, must_link: Any = None, cannot_link: Any = None) -> Self:
@@ -348,7 +349,6 @@ class FUCSMF(Clusterer):
         self.labels_ = self.classes_[rows.argmax(axis=1)]
         self.label_distributions_ = memberships(rows)
         self.exemplar_indices_ = _surest(rows, known.codes >= 0)
-        self.versions_ = versions()
         self._describe()
 
     def _spoken_for(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

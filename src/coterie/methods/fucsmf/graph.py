@@ -19,7 +19,7 @@ from coterie.errors import InputError
 from coterie.nn.forward import FORWARD_ROWS
 from coterie.nn.metric import MetricSpace, choose_metric
 from coterie.ops.anchors import simplex_weights, tied
-from coterie.ops.distances import squared_distances
+from coterie.ops.distances import closest
 from coterie.ops.kmeans import kmeans
 from coterie.ops.pca import principal_axes
 
@@ -84,8 +84,8 @@ class AnchorView(nn.Module):
         return -torch.expm1(-squares / (2 * self.width)), numbers
 
     def _closest(self, embedded: Tensor, p: int) -> tuple[Tensor, Tensor]:
-        closest = squared_distances(embedded, self.anchors).topk(p + 1, largest=False)
-        return closest.values.double(), closest.indices
+        squares, numbers = closest(embedded, self.anchors, p + 1)
+        return squares.double(), numbers
 
 
 class AnchorViews(nn.Module):
@@ -146,7 +146,8 @@ class AnchorViews(nn.Module):
         columns, weights = [], []
         for first in range(0, n_rows, FORWARD_ROWS):
             rows = torch.tensor(block[first : first + FORWARD_ROWS], device=device)
-            padded = nn.functional.pad(rows, (0, 0, 0, FORWARD_ROWS - len(rows)))
+            short = FORWARD_ROWS - len(rows)
+            padded = nn.functional.pad(rows, (0, 0, 0, short)) if short else rows
             distances, numbers = view.near(view.embed(padded), p)
             columns.append(numbers[: len(rows), :p].cpu().numpy())
             weights.append(simplex_weights(distances[: len(rows)]).cpu().numpy())
