@@ -320,29 +320,35 @@ class Assigned:
 @torch.no_grad()
 def assign_all(network: UnfoldedNetwork, inputs: Inputs, views: Views, centers: Tensor) -> Assigned:
     """Label all rows, in one pass."""
-    labels, weights, corrupt = [], [], []
-    n_views, first, inertia = views.n_views, 0, 0.0
+    shape, first, inertia = (views.n_rows, views.n_views), 0, 0.0
+    # Filled in place: thousands of small arrays that stay would keep freed memory from going back.
+    labels, weights, corrupt = (
+        np.empty(shape[0], np.int64),
+        np.empty(shape, np.float32),
+        np.empty(shape, bool),
+    )
     left, whole = torch.zeros(2, len(network.widths), device=centers.device)
     exemplars = _Nearest(len(centers))
     for seen, last, distances in encode(network, inputs, views, centers):
         own = distances.min(1)
         exemplars.add(distances, _without_fault(seen, inputs), first)
-        first += len(distances)
+        part = slice(first, first + len(distances))
+        first = part.stop
         inertia += float(own.values.double().sum())
-        labels.append(own.indices.cpu().numpy())
-        weights.append((last.weights * seen.present)[:, :n_views].cpu().numpy())
-        corrupt.append(seen.corrupt.cpu().numpy())
+        labels[part] = own.indices.cpu().numpy()
+        weights[part] = (last.weights * seen.present)[:, : shape[1]].cpu().numpy()
+        corrupt[part] = seen.corrupt.cpu().numpy()
         lengths = network.lengths(seen.rows, last.codes, network.n_layers)
         left += (lengths.square() * seen.present).sum(0)
         whole += torch.stack([seen.present[:, v] @ x.square().sum(1) for v, x in enumerate(seen.rows)])
     explained = 1 - left / whole.clamp(min=_LEAST)
     return Assigned(
-        np.concatenate(labels),
-        np.concatenate(weights),
-        np.concatenate(corrupt),
+        labels,
+        weights,
+        corrupt,
         exemplars.rows(),
         inertia,
-        explained.clamp(min=0)[:n_views].cpu().numpy(),
+        explained.clamp(min=0)[: shape[1]].cpu().numpy(),
     )
 
 
