@@ -18,6 +18,7 @@ from coterie.engine.device import thread_cap
 from coterie.errors import InputError
 from coterie.methods.base import Assignment, Clusterer
 from coterie.methods.fucsmf import graph as graphs
+from coterie.methods.fucsmf import reach
 from coterie.methods.fucsmf.adapt import adapted
 from coterie.methods.fucsmf.graph import PLACES, AnchorView, AnchorViews
 from coterie.methods.fucsmf.knowledge import Knowledge, as_pairs, gather
@@ -30,7 +31,6 @@ from coterie.store import below, versions
 
 _EVERY_ROW = 10_000
 _MANY = 5000
-_SILENT = 1e-6
 
 
 class FUCSMF(Clusterer):
@@ -342,43 +342,14 @@ class FUCSMF(Clusterer):
         self.objective_, self.gradient_, self.history_ = solution.value, solution.gradient, solution.history
         codes = np.zeros((len(self._live), answer.rows.shape[1]))
         codes[self._live] = answer.anchor_codes
-        self.anchor_codes_, silent = self._spoken_for(codes)
-        rows = answer.rows
-        if silent.any():
-            rows = self._fill_silent(known, rows)
+        self.anchor_codes_ = reach.speak_for_silent(codes, self.anchors_)
+        rows = reach.label_unreached(
+            answer.rows, known.codes < 0, self._graph.weights, self.anchor_codes_[self._live]
+        )
         self.labels_ = self.classes_[rows.argmax(axis=1)]
         self.label_distributions_ = memberships(rows)
         self.exemplar_indices_ = _surest(rows, known.codes >= 0)
         self._describe()
-
-    def _spoken_for(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Give anchors that no label reaches what their nearest anchor of the same view says, where one does."""
-        loudness = np.abs(codes).max(axis=1)
-        silent = loudness <= _SILENT * loudness.max()
-        starts = np.cumsum([0, *self.anchors_.counts])
-        for view, first, last in zip(self.anchors_.parts, starts, starts[1:], strict=False):
-            mute = silent[first:last]
-            if mute.any() and not mute.all():
-                places = view.anchors
-                nearest = torch.cdist(places[mute], places[~mute]).argmin(1).cpu().numpy()
-                codes[first:last][mute] = codes[first:last][~mute][nearest]
-        return codes, silent
-
-    def _fill_silent(self, known: Knowledge, rows: np.ndarray) -> np.ndarray:
-        """Label rows that no label reaches through the graph by their anchors' nearest neighbours, and say so."""
-        loudness = np.abs(rows).max(axis=1)
-        unreached = np.flatnonzero((loudness <= _SILENT * loudness.max()) & (known.codes < 0))
-        if not len(unreached):
-            return rows
-        warnings.warn(
-            f"{len(unreached)} rows (the first is row {unreached[0]}) hang together with no labelled row; they took "
-            "the class of the nearest rows that do. Label one of them, or raise n_nearest.",
-            UserWarning,
-            stacklevel=5,
-        )
-        filled = rows.copy()
-        filled[unreached] = self._graph.weights[unreached] @ self.anchor_codes_[self._live]
-        return filled
 
     @property
     def curvature_(self) -> float:

@@ -134,8 +134,6 @@ class Objective:
     constant : float
         The squared norm of B.
     links : Links
-    anchored : ndarray of bool, shape (m,)
-        Whether a free row without a unit hangs on the anchor; T of the others changes nothing.
     """
 
     smoothness: float
@@ -147,7 +145,6 @@ class Objective:
     known_scatter: np.ndarray
     constant: float
     links: Links
-    anchored: np.ndarray
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -181,13 +178,12 @@ class Objective:
         return self.constant + float(np.vdot(scatter, scatter)) + smooth + links
 
     def slope(self, point: Point) -> np.ndarray:
-        """Return the natural gradient, (m + e, c); zero for anchors that no free row hangs on."""
+        """Return the natural gradient, (m + e, c)."""
         at = point.at
         pulled = 2 * (self.smoothness + 2) * self._through_graph(at.ties)
         inner = 4 * point.scatter + 2 * self.smoothness * np.eye(len(point.scatter))
         slope = at.x @ inner - pulled
         slope[len(self.degrees) :] += 2 * at.linked / self.sizes[:, None]
-        slope[: len(self.degrees)][~self.anchored] = 0
         return slope
 
     def along(self, point: Point, change: Direction) -> np.ndarray:

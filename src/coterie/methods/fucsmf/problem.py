@@ -102,9 +102,6 @@ def make_objective(
         np.diag(sizes**2 * counts),
         graph.squared_norm,
         _links(known, sizes, link_weight),
-        anchored=np.bincount(graph.weights[~set_apart].nonzero()[1], minlength=graph.weights.shape[1]).astype(
-            bool
-        ),
     )
 
 

@@ -1,39 +1,22 @@
-"""Scores of a clustering: against known classes, and without them.
+"""Scores of a clustering against known classes.
 
-Every score against classes is a function of one table, how many rows each pair of class and cluster shares,
-so `score_all` counts once and reads all scores off that table.
+Every score is a function of one table, how many rows each pair of class and cluster shares, so `score_all` counts
+once and reads all scores off that table.
 """
 
-# n rows, c classes, k clusters, s sampled rows, b rows of one chunk, d features
+# n rows, c classes, k clusters
 
 import math
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
-from sklearn.utils import check_random_state
 
 from coterie.errors import InputError
-
-_CHUNK_BYTES = 32 * 2**20
-
-__all__ = [
-    "Contingency",
-    "accuracy",
-    "ari",
-    "contingency",
-    "fowlkes_mallows",
-    "matching",
-    "nmi",
-    "pairwise_f",
-    "purity",
-    "score_all",
-    "silhouette",
-]
+from coterie.metrics.columns import as_codes, as_column
 
 
 @dataclass(frozen=True)
@@ -92,7 +75,7 @@ def contingency(truth: ArrayLike, labels: ArrayLike, *, ignore_unlabelled: bool 
     >>> table.counts.toarray().tolist()
     [[0, 2], [1, 1]]
     """
-    true, found = _as_column(truth, "truth"), _as_column(labels, "labels")
+    true, found = as_column(truth, "truth"), as_column(labels, "labels")
     if len(true) != len(found):
         raise InputError(
             f"truth has {len(true)} entries but labels has {len(found)}; give one of each per row."
@@ -104,8 +87,8 @@ def contingency(truth: ArrayLike, labels: ArrayLike, *, ignore_unlabelled: bool 
         raise InputError(
             "truth has no labelled row, so there is nothing to score; give at least one known class."
         )
-    classes, row = _codes(true)
-    clusters, column = _codes(found)
+    classes, row = as_codes(true)
+    clusters, column = as_codes(found)
     ones = np.ones(len(row), dtype=np.int64)
     counts = sparse.coo_array((ones, (row, column)), shape=(len(classes), len(clusters))).tocsr()
     return Contingency(counts, classes, clusters)
@@ -322,89 +305,6 @@ def matching(
     return {table.clusters[column]: table.classes[row] for row, column in zip(*_pairing(table), strict=True)}
 
 
-def silhouette(
-    X: Any, labels: ArrayLike, *, sample_size: int | None = 1000, random_state: Any = None
-) -> float:
-    r"""Mean silhouette of a sample of rows, each measured against all rows.
-
-    .. math:: s_i = \frac{b_i - a_i}{\max(a_i, b_i)}
-
-    where :math:`a_i` is the mean Euclidean distance of row i to the other rows of its cluster and :math:`b_i`
-    the smallest mean distance to the rows of another cluster. Both are exact; only the rows i are sampled,
-    uniformly, so the result is an unbiased estimate of the full silhouette with a standard error of at most
-    :math:`1/\sqrt{s}`. Time grows with s n d, memory with the sample and one chunk of rows, never with n.
-
-    Parameters
-    ----------
-    X : array, memory map or scipy sparse array of shape (n, d)
-        The rows, or better their embedding. Read in chunks.
-    labels : array-like of shape (n,)
-        The cluster of each row.
-    sample_size : int or None, default=1000
-        Rows whose silhouette is averaged. None, or n and more, takes all.
-    random_state : int, RandomState instance or None, default=None
-        Decides which rows are sampled.
-
-    Returns
-    -------
-    float
-        Between -1 and 1. A row that is alone in its cluster counts as 0.
-
-    Examples
-    --------
-    >>> round(silhouette([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1]), 3)
-    0.9
-    """
-    X = X.tocsr() if sparse.issparse(X) else np.asanyarray(X)
-    found = _as_column(labels, "labels")
-    if X.ndim != 2:
-        raise InputError(f"X must be a table with rows and columns, but it has {X.ndim} dimension(s).")
-    n = X.shape[0]
-    if n != len(found):
-        raise InputError(f"X has {n} rows but labels has {len(found)} entries; give one label per row.")
-    if sample_size is not None and sample_size < 1:
-        raise InputError(f"sample_size must be at least 1 or None, not {sample_size}.")
-    clusters, codes = _codes(found)
-    if len(clusters) < 2:
-        raise InputError(
-            "labels holds fewer than two clusters, and a silhouette compares clusters; give two or more."
-        )
-    if sample_size is None or sample_size >= n:
-        picked = np.arange(n)
-    else:
-        picked = np.sort(check_random_state(random_state).choice(n, sample_size, replace=False))
-    sums = _distance_sums(X, codes, len(clusters), picked)
-    return float(_silhouettes(sums, codes[picked], np.bincount(codes)).mean())
-
-
-def _as_column(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Return `values` as a 1-D array in which no two different labels became equal."""
-    column = np.asarray(values)
-    if column.dtype.kind in "US" and not isinstance(values, np.ndarray):
-        # numpy turns [1, "1"] into two equal strings; objects keep them apart.
-        column = np.asarray(values, dtype=object)
-    if column.ndim != 1:
-        raise InputError(f"{name} must be one value per row, but it has {column.ndim} dimensions.")
-    if column.dtype.kind == "f" and np.isnan(column).any():
-        raise InputError(
-            f"{name} is NaN at row {int(np.flatnonzero(np.isnan(column))[0])}; write -1 if unknown."
-        )
-    return column
-
-
-def _codes(column: NDArray[Any]) -> tuple[tuple[Hashable, ...], NDArray[np.intp]]:
-    """Return the distinct values of a column and, per row, which of them it holds."""
-    try:
-        values, codes = np.unique(column, return_inverse=True)
-        return tuple(values.tolist()), codes
-    except TypeError:  # values of several types have no order: number them as they appear
-        numbers: dict[Hashable, int] = {}
-        codes = np.fromiter(
-            (numbers.setdefault(value, len(numbers)) for value in column), np.intp, len(column)
-        )
-        return tuple(numbers), codes
-
-
 def _pairing(table: Contingency) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return linear_sum_assignment(table.counts.toarray(), maximize=True)
 
@@ -472,57 +372,3 @@ _SCORES: dict[str, Callable[[Contingency], float]] = {
     "pairwise_f": _pairwise_f,
     "fowlkes_mallows": _fowlkes_mallows,
 }
-
-
-def _dense(rows: Any) -> NDArray[np.float64]:
-    rows = np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float64)
-    if not np.isfinite(rows).all():
-        raise InputError(
-            "X holds NaN or infinite values; the silhouette needs complete rows, such as an embedding."
-        )
-    return rows
-
-
-def _chunks(n: int, width: int) -> Iterator[slice]:
-    """Cut n rows into slices such that a float64 table of one slice and `width` columns stays small."""
-    step = max(1, _CHUNK_BYTES // (8 * width))
-    for start in range(0, n, step):
-        yield slice(start, min(start + step, n))
-
-
-def _distance_sums(X: Any, codes: NDArray[np.intp], k: int, picked: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Sum the distances from each picked row to all rows of each cluster, shape (s, k)."""
-    sample = _dense(X[picked])
-    # Distances come from |x|^2 - 2xy + |y|^2, which loses digits far from the origin.
-    centre = sample.mean(axis=0)
-    sample -= centre
-    squares = np.einsum("sd,sd->s", sample, sample)
-    sums = np.zeros((len(picked), k))
-    for part in _chunks(X.shape[0], len(picked) + X.shape[1]):
-        rows = _dense(X[part]) - centre
-        distance = rows @ sample.T  # (b, s), turned into distances in place
-        distance *= -2
-        distance += squares
-        distance += np.einsum("bd,bd->b", rows, rows)[:, None]
-        np.sqrt(np.maximum(distance, 0, out=distance), out=distance)
-        inside = np.flatnonzero((picked >= part.start) & (picked < part.stop))
-        distance[picked[inside] - part.start, inside] = 0
-        b = part.stop - part.start
-        member = sparse.csr_array((np.ones(b), (codes[part], np.arange(b))), shape=(k, b))
-        sums += (member @ distance).T
-    return sums
-
-
-def _silhouettes(
-    sums: NDArray[np.float64], own: NDArray[np.intp], sizes: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    """Turn sums of distances (s, k) into the silhouette of each sampled row (s,)."""
-    at = np.arange(len(own))
-    within = sums[at, own] / np.maximum(sizes[own] - 1, 1)
-    means = sums / sizes
-    means[at, own] = np.inf
-    between = means.min(axis=1)
-    widest = np.maximum(within, between)
-    values = np.divide(between - within, widest, out=np.zeros(len(own)), where=widest > 0)
-    values[sizes[own] == 1] = 0
-    return values

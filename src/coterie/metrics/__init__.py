@@ -1,0 +1,29 @@
+"""Scores of a clustering: against known classes, and without them."""
+
+from coterie.metrics.agreement import (
+    Contingency,
+    accuracy,
+    ari,
+    contingency,
+    fowlkes_mallows,
+    matching,
+    nmi,
+    pairwise_f,
+    purity,
+    score_all,
+)
+from coterie.metrics.shape import silhouette
+
+__all__ = [
+    "Contingency",
+    "accuracy",
+    "ari",
+    "contingency",
+    "fowlkes_mallows",
+    "matching",
+    "nmi",
+    "pairwise_f",
+    "purity",
+    "score_all",
+    "silhouette",
+]
