@@ -21,7 +21,8 @@ from sklearn.cluster import KMeans
 from benchmarks.records import add_record, machine, measured, read_records
 from benchmarks.sets import SETS
 from coterie import LargeMvCNet, amputate, as_views
-from coterie.data import Scaler, Views
+from coterie.data import Views
+from coterie.data.scaling import unit_rows
 from coterie.metrics import accuracy
 
 RATES = (0.0, 0.3, 0.5, 0.7)
@@ -53,8 +54,8 @@ def run_missing(names: Sequence[str], seeds: Sequence[int], folder: Path) -> Non
 def _peers(views: Views, mask: np.ndarray, truth: np.ndarray, seed: int) -> dict[str, float]:
     """Return ACC of k-means on mean-filled views of standardised columns, and of rows of unit length."""
     scores = {}
-    for name, mode in (("k-means", "feature"), ("k-means, unit rows", "sample")):
-        filled = _mean_filled(views, mask, mode)
+    tables = {"k-means": _standardised(views, mask), "k-means, unit rows": _unit_rows(views, mask)}
+    for name, filled in tables.items():
         labels = KMeans(len(np.unique(truth)), n_init=10, random_state=seed).fit_predict(filled)
         scores[name] = round(accuracy(truth, labels), 4)
     return scores
@@ -67,15 +68,25 @@ def _cases(n_views: int, seeds: Sequence[int]) -> list[tuple[str, float, int]]:
     return [(*one, seed) for one in [*(("rows", rate) for rate in RATES), *entries] for seed in seeds]
 
 
-def _mean_filled(views: Views, mask: np.ndarray, mode: str) -> np.ndarray:
-    """Return scaled views side by side, of the same weight, with the mean where a view is missing."""
-    given = as_views(views, mask=mask)
-    scaled = Scaler(mode).fit(given).transform(views.read(slice(None)))
+def _standardised(views: Views, mask: np.ndarray) -> np.ndarray:
+    """Return standardised views side by side with the mean where a view is missing."""
     blocks = []
-    for v, block in enumerate(scaled):
+    for v, block in enumerate(views.read(slice(None))):
         own = block[mask[:, v]]
+        spread = own.std(axis=0)
+        scaled = (block - own.mean(axis=0)) / np.where(spread > 0, spread, 1)
+        blocks.append(np.where(mask[:, v : v + 1], scaled, 0) / np.sqrt(block.shape[1]))
+    return np.hstack(blocks)
+
+
+def _unit_rows(views: Views, mask: np.ndarray) -> np.ndarray:
+    """Return views whose rows have unit length side by side with the mean where a view is missing."""
+    blocks = []
+    for v, block in enumerate(views.read(slice(None))):
+        scaled = unit_rows(block)
+        own = scaled[mask[:, v]]
         size = np.sqrt(np.square(own).sum(axis=1).mean())
-        blocks.append(np.where(mask[:, v : v + 1], block, own.mean(axis=0)) / (size if size > 0 else 1))
+        blocks.append(np.where(mask[:, v : v + 1], scaled, own.mean(axis=0)) / (size if size > 0 else 1))
     return np.hstack(blocks)
 
 

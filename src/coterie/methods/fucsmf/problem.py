@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -43,7 +44,7 @@ class Graph:
         """
         return cls(weights, column_sums(weights), (weights.T @ weights).tocsr())
 
-    @property
+    @cached_property
     def squared_norm(self) -> float:
         """The squared norm of B = Z diag(degrees)^-1 Z'."""
         root = sparse.diags(1 / np.sqrt(self.degrees))
