@@ -283,6 +283,8 @@ def test_a_class_may_stay_without_labels_when_asked():
     model = FUCSMF(classes=[0, 1, 2], allow_unlabelled=True, **QUIET).fit(X, y)
     assert model.cluster_sizes_[2] == 0
     assert model.label_distributions_.shape == (120, 3)
+    assert not model.is_convex_  # the third group is an island of its own
+    assert model.curvature_ == pytest.approx(-4, abs=1e-4)
 
 
 Y = np.where(np.arange(120) < 6, np.arange(120) % 3, -1)
