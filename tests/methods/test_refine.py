@@ -78,8 +78,12 @@ def test_an_update_is_what_a_new_refinement_says(rows, model):
     X, kind = rows
     first = refine(model, X, {0: int(kind[0])})
     graph = first._solver._graph
-    links = {"must_link": [(5, 9)], "cannot_link": [(2, 3)]}
-    first.update({1: 7, 2: 8}, **links)
+    here, there = (int(model.exemplar_indices_[number_of(model, kind, k)]) for k in (0, 3))
+    links = {"must_link": [(here, there)], "cannot_link": [(2, 3)]}
+    first.update(
+        {1: 7, 2: 8},
+        **links,
+    )
     assert first._solver._graph is graph
     anew = refine(model, X, {1: 7, 2: 8}, **links)
     np.testing.assert_array_equal(first.classes, anew.classes)
@@ -117,6 +121,8 @@ def test_asking_takes_the_least_sure_of_each_class_in_turn():
     memberships = np.array([[0.9, 0.1], [0.55, 0.45], [0.8, 0.2], [0.4, 0.6], [0.1, 0.9]])
     asked = worth_asking(memberships, np.arange(5), np.zeros(5, dtype=bool), 4)
     assert asked.tolist() == [1, 3, 2, 4]
+    known = np.array([False, True, False, False, False])
+    assert worth_asking(memberships, np.arange(5), known, 2).tolist() == [3, 2]
     assert worth_asking(memberships, np.zeros(5, dtype=int), np.zeros(5, dtype=bool), 4).tolist() == [1]
 
 

@@ -149,6 +149,8 @@ def test_relabel_gives_what_fit_gives_and_keeps_the_graph(digits):
     anew = FUCSMF(**QUIET).fit(X, some_labels(truth, 5))
     np.testing.assert_allclose(model.label_distributions_, anew.label_distributions_, atol=1e-3)
     assert model.objective_ == pytest.approx(anew.objective_, rel=1e-6)
+    model.relabel(some_labels(truth, 5))
+    assert len(model.history_) <= 1  # it is there already
 
 
 def test_relabel_may_bring_new_classes_and_drop_old_ones():
@@ -271,7 +273,10 @@ def test_all_rows_labelled_leaves_nothing_to_solve_but_new_rows_can_be_predicted
 def test_duplicate_rows_are_no_trouble():
     X, kind = blobs()
     rows = np.repeat(X, 12, axis=0)
-    model = FUCSMF(**QUIET).fit(rows, some_labels(np.repeat(kind, 12), 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # copies of a row are not an island
+        model = FUCSMF(**QUIET).fit(rows, some_labels(np.repeat(kind, 12), 2))
+    assert model.anchors_.counts == [120]
     assert np.mean(model.labels_ == np.repeat(kind, 12)) > 0.9
 
 

@@ -224,6 +224,11 @@ def test_rows_of_the_answer_have_no_gradient():
     assert np.linalg.norm(gradient(weights, answer.rows, LAM)[free]) < 2 * answer.solution.gradient + 1e-9
 
 
+def test_conjugate_directions_arrive_in_few_steps():
+    _, _, _, _, objective = problem()
+    assert len(minimise(objective, None, tol=1e-9, max_iter=500).history) < 35
+
+
 def test_every_step_lowers_the_objective_and_the_record_of_it_is_right():
     _, _, _, _, objective = problem()
     found = minimise(objective, None, tol=1e-5, max_iter=500)
