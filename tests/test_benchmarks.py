@@ -4,11 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks import records, speed, views
+from benchmarks import labels, records, solve, speed, views
 from benchmarks.accuracy import run_accuracy
+from scipy import sparse
 
 from coterie import as_views
 from coterie.errors import InputError
+from coterie.methods.fucsmf.problem import Graph
 
 SHORT = {"max_epochs": 2, "hidden": [16], "n_threads": 1}
 
@@ -98,3 +100,48 @@ def test_scale_runs_in_a_process_of_its_own(results, monkeypatch):
     assert record["ratio_to_bare_products"] > 0
     assert record["peak_mb"] > 50
     assert record["accuracy"] > 0.9
+
+
+def labelled_problem():
+    rng = np.random.default_rng(0)
+    weights = rng.random((30, 8)) * (rng.random((30, 8)) < 0.5) + 0.01
+    y = np.full(30, -1)
+    y[:6] = [0, 1, 2, 0, 1, 2]
+    return sparse.csr_matrix(weights / weights.sum(axis=1, keepdims=True)), y
+
+
+def test_the_harmonic_solution_is_the_mean_of_its_neighbours():
+    weights, y = labelled_problem()
+    dense = weights.toarray()
+    b = dense @ np.diag(1 / dense.sum(axis=0)) @ dense.T
+    free = y < 0
+    known = np.eye(3)[y[~free]]
+    expected = np.linalg.solve(np.eye(free.sum()) - b[np.ix_(free, free)], b[np.ix_(free, ~free)] @ known)
+    np.testing.assert_array_equal(labels.harmonic(Graph.of(weights), y)[free], expected.argmax(axis=1))
+
+
+def test_the_problem_given_to_scipy_has_its_own_gradient_and_hessian():
+    weights, y = labelled_problem()
+    problem = solve.RowSpace(weights, y, 10.0)
+    u, h = np.random.default_rng(1).normal(size=(2, 24 * 3))
+    ahead, behind = (problem.value_and_gradient(u + t * h) for t in (1e-6, -1e-6))
+    gradient = problem.value_and_gradient(u)[1]
+    assert (ahead[0] - behind[0]) / 2e-6 == pytest.approx(gradient @ h, rel=1e-5)
+    np.testing.assert_allclose(
+        (ahead[1] - behind[1]) / 2e-6, problem.hessian_product(u, h), rtol=1e-4, atol=1e-3
+    )
+
+
+def test_labels_and_solve_measure_what_they_say(results, tmp_path, monkeypatch):
+    monkeypatch.setattr(labels, "COUNTS", (5,))
+    labels.run_labels(["digits"], 1, tmp_path, tag="labels", params={"n_anchors": 200})
+    labels.run_labels(["digits"], 1, tmp_path, tag="labels", params={"n_anchors": 200})
+    (one,) = json.loads((results / "labels.json").read_text())
+    assert one["accuracy"]["FUCSMF"] > 0.8
+    assert one["accuracy"]["harmonic"] > 0.8
+    assert sum(name.startswith("LabelSpreading") for name in one["accuracy"]) == 4
+    solve.run_solve(tmp_path, 100, "digits")
+    (one,) = json.loads((results / "solve.json").read_text())
+    assert abs(one["L-BFGS-B objective less ours"]) < 1e-5
+    assert abs(one["Newton-CG objective less ours"]) < 1e-5
+    assert one["graph / products through the axes"] > 0

@@ -17,7 +17,7 @@ from coterie.methods.base import Clusterer
 from coterie.methods.fucsmf import FUCSMF
 
 _SEEDS = 10
-_ENOUGH = 1e-4  # of the gradient: labels do not change below it, and clicks are answered sooner
+ENOUGH = 1e-3  # of the gradient: 2 of 70,000 labels of MNIST differ from the exact ones, and a click costs half
 
 
 def refine(
@@ -113,7 +113,7 @@ class Refinement:
             self._solver, self._rows = clone(model).set_params(classes=None, views=None), data
         else:
             self._solver, self._rows = FUCSMF(), with_code(model.transform(data), data)
-        self._solver.set_params(tol=_ENOUGH, random_state=0)
+        self._solver.set_params(tol=ENOUGH, random_state=0)
         self._seeds = _surest_rows(self.clusters, self._confidence, _SEEDS)
         self._surer_half = _surest_rows(self.clusters, self._confidence, 0.5)
 
