@@ -17,7 +17,8 @@ from coterie.methods.base import Clusterer
 from coterie.methods.fucsmf import FUCSMF
 
 _SEEDS = 10
-ENOUGH = 1e-3  # of the gradient: 2 of 70,000 labels of MNIST differ from the exact ones, and a click costs half
+# Of the gradient: 2 of 70,000 labels of MNIST differ from the exact ones, and a click costs half.
+ENOUGH = 1e-3
 
 
 def refine(
