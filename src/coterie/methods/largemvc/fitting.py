@@ -17,6 +17,7 @@ from torch import Tensor
 from coterie.collectives import ALONE, Collectives
 from coterie.data import Scaler, Views, as_views
 from coterie.data.scaling import resolve_modes
+from coterie.data.subsets import some_rows
 from coterie.methods.largemvc import objective, start
 from coterie.methods.largemvc.features import ColumnFeatures, Guard, LandmarkFeatures, SideBySide
 from coterie.methods.largemvc.inputs import Inputs, Seen, scaled_rows, usable
@@ -69,9 +70,7 @@ class Sample:
 
 def draw_sample(data: Views, *, guard: bool, seed: int, generator: torch.Generator) -> Sample:
     """Draw at most 10,000 rows; with `guard`, learn what a corrupt row looks like."""
-    rows = np.arange(data.n_rows)
-    if len(rows) > SAMPLE_ROWS:
-        rows = np.sort(np.random.default_rng([seed, 1]).choice(data.n_rows, SAMPLE_ROWS, replace=False))
+    rows = some_rows(data.n_rows, SAMPLE_ROWS, seed)
     blocks, there = data.read(rows), data.present_rows(rows)
     guards = []
     for v, block in enumerate(blocks) if guard and data.n_views > 1 else ():
