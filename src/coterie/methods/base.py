@@ -139,7 +139,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         -------
         ndarray of shape (n,)
         """
-        return self.predict_proba(X).argmax(axis=1)
+        return self.assign(X).labels
 
     def assign(self, X: Any) -> Assignment:
         """Return the cluster of each row and how sure it is, in one pass over the rows.

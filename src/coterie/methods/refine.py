@@ -109,14 +109,13 @@ class Refinement:
     def __init__(self, model: Clusterer, X: Any, *, keep: bool = True, n_ask: int = 10) -> None:
         self.keep, self.n_ask = keep, n_ask
         data = as_views(X, views=getattr(model, "views", None))
-        self.clusters, self._confidence = model.assign(data)
+        self.clusters, confidence = model.assign(data)
         if isinstance(model, FUCSMF):
             self._solver, self._rows = clone(model).set_params(classes=None, views=None), data
         else:
             self._solver, self._rows = FUCSMF(), with_code(model.transform(data), data)
         self._solver.set_params(tol=ENOUGH, random_state=0)
-        self._seeds = _surest_rows(self.clusters, self._confidence, _SEEDS)
-        self._surer_half = _surest_rows(self.clusters, self._confidence, 0.5)
+        self._members = _surest_first(self.clusters, confidence)
 
     def update(self, y: Any = None, *, must_link: Any = None, cannot_link: Any = None) -> Self:
         """Answer all that a person has said so far; it replaces what was said before.
@@ -150,8 +149,8 @@ class Refinement:
     def _with_seeds(self, said: np.ndarray) -> np.ndarray:
         """Add the surest rows of the clusters that go on."""
         labels = said.copy()
-        for cluster, rows in self._seeds.items():
-            spoken = said[self._surer_half[cluster]]
+        for cluster, members in self._members.items():
+            spoken, rows = said[members[: (len(members) + 1) // 2]], members[:_SEEDS]
             if (spoken < 0).all() or (spoken == cluster).any():
                 labels[rows] = np.where(said[rows] >= 0, said[rows], cluster)
         return labels
@@ -196,14 +195,10 @@ def with_code(code: np.ndarray, data: Views) -> Views:
     return Views([*as_views(code).sources, *data.sources], names=["code", *names], mask=mask)
 
 
-def _surest_rows(clusters: np.ndarray, confidence: np.ndarray, most: float) -> dict[int, np.ndarray]:
-    """Return the rows that each cluster is surest of: so many, or this share of them where `most` is below 1."""
+def _surest_first(clusters: np.ndarray, confidence: np.ndarray) -> dict[int, np.ndarray]:
+    """Return the rows of each cluster, the surest first."""
     order = np.argsort(-confidence, kind="stable")
-    found = {}
-    for cluster in np.unique(clusters):
-        members = order[clusters[order] == cluster]
-        found[int(cluster)] = members[: int(np.ceil(most * len(members))) if most < 1 else int(most)]
-    return found
+    return {int(cluster): order[clusters[order] == cluster] for cluster in np.unique(clusters)}
 
 
 def worth_asking(memberships: np.ndarray, place: np.ndarray, known: np.ndarray, most: int) -> np.ndarray:

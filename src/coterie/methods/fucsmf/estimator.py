@@ -382,21 +382,8 @@ class FUCSMF(Clusterer):
         """
         return np.concatenate([rows.astype(np.float32) for rows in self._over(X)])
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the class of each row; labels of rows seen in `fit` are not looked up.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        return self.assign(X).labels
-
     def assign(self, X: Any) -> Assignment:
-        """Return the class of each row and how sure it is, in one pass over the rows.
+        """Return the class of each row and how sure it is; labels of rows seen in `fit` are not looked up.
 
         Parameters
         ----------

@@ -7,10 +7,10 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import torch
 from scipy import sparse
 
 from coterie.methods.fucsmf.graph import AnchorViews
+from coterie.ops.distances import nearest
 
 _SILENT = 1e-6
 
@@ -29,8 +29,8 @@ def speak_for_silent(codes: np.ndarray, anchors: AnchorViews) -> np.ndarray:
     for view, first, last in zip(anchors.parts, starts, starts[1:], strict=False):
         mute = silent[first:last]
         if mute.any() and not mute.all():
-            nearest = torch.cdist(view.anchors[mute], view.anchors[~mute]).argmin(1).cpu().numpy()
-            codes[first:last][mute] = codes[first:last][~mute][nearest]
+            closest = nearest(view.anchors[mute], view.anchors[~mute])[0].cpu().numpy()
+            codes[first:last][mute] = codes[first:last][~mute][closest]
     return codes
 
 
