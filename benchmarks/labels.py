@@ -16,7 +16,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import kneighbors_graph
 from sklearn.semi_supervised import LabelSpreading
 
-from benchmarks.records import add_record, machine, measured, read_records
+from benchmarks.records import add_record, is_recorded, machine, measured, read_records
 from benchmarks.sets import SETS
 from coterie import FUCSMF
 from coterie.data.autoscale import fit_scaler
@@ -35,7 +35,7 @@ def run_labels(names: Sequence[str], n_draws: int, folder: Path, *, tag: str, pa
         model = FUCSMF(random_state=0, **params)
         for count in COUNTS:
             case = {"data": name, "labels": count, "draws": n_draws, "params": params}
-            if any(case.items() <= one.items() for one in read_records(tag)):
+            if is_recorded(tag, case):
                 continue
             if peers is None:
                 peers = _spreading(fit_scaler(views, "auto").transform(views.read(slice(None)))[0])

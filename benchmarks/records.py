@@ -41,6 +41,11 @@ def add_record(name: str, record: dict[str, Any]) -> None:
         write_records(name, [*read_records(name), record])
 
 
+def is_recorded(name: str, case: dict[str, Any]) -> bool:
+    """Say whether a file has a record of this case."""
+    return any(case.items() <= one.items() for one in read_records(name))
+
+
 def machine() -> dict[str, Any]:
     """Return what a figure depends on beside the code."""
     return {

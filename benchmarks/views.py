@@ -10,7 +10,6 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.cluster import KMeans
 
-from benchmarks.records import add_record, machine, measured, read_records
+from benchmarks.records import add_record, is_recorded, machine, measured, read_records
 from benchmarks.sets import SETS
 from coterie import LargeMvCNet, amputate, as_views
 from coterie.data import Views
@@ -37,7 +36,7 @@ def run_missing(names: Sequence[str], seeds: Sequence[int], folder: Path) -> Non
         k = len(np.unique(truth))
         for reading, rate, seed in _cases(views.n_views, seeds):
             case = {"data": name, "reading": reading, "rate": rate, "seed": seed}
-            if _done("missing", case):
+            if is_recorded("missing", case):
                 continue
             mask = amputate(views.n_rows, views.n_views, rate, reading=reading, random_state=seed)
             given = as_views(views, mask=mask)
@@ -96,7 +95,7 @@ def run_corruption(names: Sequence[str], seeds: Sequence[int], folder: Path) -> 
         views, truth = SETS[name].load(folder)
         for seed in seeds:
             case = {"data": name, "seed": seed}
-            if _done("corruption", case):
+            if is_recorded("corruption", case):
                 continue
             spoilt, bad = corrupted(views, seed)
             scores: dict[str, float] = {}
@@ -122,10 +121,6 @@ def corrupted(views: Views, seed: int) -> tuple[Views, np.ndarray]:
     bad[rng.choice(views.n_rows, views.n_rows // 10, replace=False)] = True
     blocks[0][bad] = 5 * blocks[0].std() * rng.standard_normal((bad.sum(), blocks[0].shape[1]))
     return as_views(blocks, mask=views.present_rows(slice(None))), bad
-
-
-def _done(tag: str, case: dict[str, Any]) -> bool:
-    return any(case.items() <= one.items() for one in read_records(tag))
 
 
 def _print_missing() -> None:

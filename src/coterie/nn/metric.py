@@ -144,6 +144,16 @@ def choose_metric(
     return MetricChoice(kind, n_axes, agreement)
 
 
+def fit_metric(sample: Tensor, metric: str, n_neighbors: int, generator: torch.Generator) -> MetricChoice:
+    """Return the metric asked for, or the one whose neighbours agree most."""
+    k = min(n_neighbors, len(sample) - 1)
+    if k < 1:
+        return MetricChoice("euclidean" if metric == "auto" else metric, 1, {})
+    if metric == "auto":
+        return choose_metric(sample, n_neighbors=k, generator=generator)
+    return choose_metric(sample, n_neighbors=k, generator=generator, kinds=(metric,))
+
+
 def _unit(rows: Tensor) -> Tensor:
     return F.normalize(rows, dim=1, eps=_LEAST_NORM)
 

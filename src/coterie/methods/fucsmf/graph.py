@@ -17,7 +17,7 @@ from coterie.data import Scaler, Views
 from coterie.data.subsets import some_rows
 from coterie.errors import InputError
 from coterie.nn.forward import FORWARD_ROWS
-from coterie.nn.metric import MetricSpace, choose_metric
+from coterie.nn.metric import MetricSpace, fit_metric
 from coterie.ops.anchors import simplex_weights, tied
 from coterie.ops.distances import closest
 from coterie.ops.kmeans import kmeans
@@ -60,9 +60,7 @@ class AnchorView(nn.Module):
     @classmethod
     def fit(cls, rows: Tensor, *, metric: str, n_neighbors: int, generator: torch.Generator) -> AnchorView:
         """Choose how scaled rows are compared; the anchors are placed later."""
-        kinds = {} if metric == "auto" else {"kinds": (metric,)}
-        k = min(n_neighbors, len(rows) - 1)
-        chosen = choose_metric(rows, n_neighbors=k, generator=generator, **kinds)
+        chosen = fit_metric(rows, metric, n_neighbors, generator)
         view = cls(chosen.kind, rows.shape[1], min(chosen.n_axes, *rows.shape))
         view.space.fit(rows)
         view.axes = principal_axes(view.space(rows), chosen.n_axes, generator=generator)

@@ -19,7 +19,7 @@ from coterie.errors import InputError
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.settings import Settings
 from coterie.nn.autoencoder import as_image_shape, check_code, conv_pair, initialise, mlp_pair
-from coterie.nn.metric import MetricChoice, MetricSpace, choose_metric
+from coterie.nn.metric import MetricSpace
 
 SAMPLE_ROWS = 5000
 STREAM_RATE = 0.1  # share of the learning rate with which a fitted model follows a stream
@@ -32,16 +32,6 @@ def draw_sample(batches: Batches, seed: int) -> Tensor:
     """Return at most 5,000 scaled rows, drawn evenly."""
     rows = some_rows(batches.views.n_rows, SAMPLE_ROWS, seed)
     return torch.from_numpy(np.hstack(batches.read(rows)))
-
-
-def fit_metric(sample: Tensor, metric: str, n_neighbors: int, generator: torch.Generator) -> MetricChoice:
-    """Return the metric asked for, or the one whose neighbours agree most."""
-    k = min(n_neighbors, len(sample) - 1)
-    if k < 1:
-        return MetricChoice("euclidean" if metric == "auto" else metric, 1, {})
-    if metric == "auto":
-        return choose_metric(sample, n_neighbors=k, generator=generator)
-    return choose_metric(sample, n_neighbors=k, generator=generator, kinds=(metric,))
 
 
 def build_network(params: Mapping[str, Any], kind: str, n_features: int) -> PCXNetwork:

@@ -23,7 +23,7 @@ from coterie.methods.pcx import build
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.settings import Settings
 from coterie.methods.pcx.training import PCXTask, assign_rows
-from coterie.nn.metric import MetricChoice
+from coterie.nn.metric import MetricChoice, fit_metric
 from coterie.ops.memberships import calibrated_tau
 from coterie.ops.pca import principal_axes
 
@@ -64,7 +64,7 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     scaler = fit_scaler(data, params["scale"])
     batches = Batches(data, scaler, batch_size=params["batch_size"], seed=seed)
     sample = build.draw_sample(batches, seed)
-    metric = build.fit_metric(sample, params["metric"], params["n_neighbors"], generator)
+    metric = fit_metric(sample, params["metric"], params["n_neighbors"], generator)
     network = build.build_network(params, metric.kind, sum(data.dims))
     build.prepare_network(network, sample, params, generator)
     pairs = _search_pairs(params, batches, sample, metric, network, generator)
