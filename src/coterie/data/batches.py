@@ -20,9 +20,11 @@ import numpy as np
 
 from coterie.data.ahead import read_ahead
 from coterie.data.scaling import Scaler
+from coterie.data.subsets import some_rows
 from coterie.data.views import Views
 
 CHAMBER_BYTES = 128 * 2**20
+SAMPLE_ROWS = 5000
 _BLOCK_BYTES = 2 * 2**20
 
 
@@ -115,6 +117,10 @@ class Batches:
         """Read and scale rows by their numbers in the data."""
         present = None if self.views.present is None else self.views.present[rows]
         return self.scaler.transform(self.views.read(rows), present)
+
+    def sample(self, most: int = SAMPLE_ROWS) -> np.ndarray:
+        """Return at most `most` scaled rows, drawn evenly, the views side by side."""
+        return np.hstack(self.read(some_rows(self.views.n_rows, most, self.seed)))
 
     def in_order(self, rows: np.ndarray | None = None, size: int = 4096) -> Iterator[list[np.ndarray]]:
         """Yield scaled rows in the order of the data, or of the given numbers, `size` at a time."""

@@ -13,6 +13,7 @@ from torch import Tensor
 from coterie.data.batches import Batches
 from coterie.ops.communities import modularity, weight_between
 from coterie.ops.neighbours import neighbour_table, shared_neighbours
+from coterie.ops.pca import principal_axes
 
 
 class NeighbourPairs:
@@ -72,6 +73,32 @@ class NeighbourPairs:
             weights = np.diff(heights.astype(np.float64), axis=1, prepend=0)
             between += weight_between(table, weights, labels[numbers], k)
         return between
+
+
+def search_pairs(
+    batches: Batches,
+    space: Callable[[Tensor], Tensor],
+    sample: Tensor,
+    n_axes: int,
+    n_neighbors: int,
+    generator: torch.Generator,
+) -> NeighbourPairs | None:
+    """Search the neighbours in the principal axes of a space; None where none are asked for or rows are too few.
+
+    Parameters
+    ----------
+    batches : Batches
+    space : callable
+        Maps scaled rows (n, D) into the space in which they are compared.
+    sample : Tensor of shape (s, D)
+        Scaled rows on the device of the space, which the axes are computed from.
+    n_axes, n_neighbors : int
+    generator : torch.Generator
+    """
+    if n_neighbors == 0 or batches.views.n_rows < 3:
+        return None
+    axes = principal_axes(space(sample), n_axes, generator=generator)
+    return NeighbourPairs(batches, lambda rows: space(rows.to(sample.device)) @ axes, n_neighbors, generator)
 
 
 def _heights(table: Tensor) -> np.ndarray:

@@ -89,6 +89,21 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             )
         return data
 
+    def _check_whole(self, data: Views) -> None:
+        """Check that there are rows enough and that every row has every view."""
+        n_clusters = self.get_params(deep=False)["n_clusters"]
+        if data.n_rows < max(2, n_clusters):
+            raise InputError(
+                f"n_samples={data.n_rows} should be >= n_clusters={n_clusters} and at least 2 (1 sample is no "
+                "cluster); ask for fewer clusters or give more rows."
+            )
+        if data.present is not None and not data.present.all():
+            row, view = (int(index[0]) for index in np.nonzero(~data.present))
+            raise InputError(
+                f"{type(self).__name__} needs every view of every row, but view {data.names[view]!r} is missing in "
+                f"row {row}; leave the view or the row out, or use a method for missing views."
+            )
+
     def _draw_seed(self) -> int:
         """Return the one number that decides everything random in a fit: a whole `random_state` itself.
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 from sklearn.utils.validation import check_is_fitted
 
 from coterie.data import Scaler, Views
@@ -27,6 +26,7 @@ from coterie.methods.fucsmf.problem import SCALES, Graph, column_sums
 from coterie.methods.fucsmf.solving import Answer, Terms, memberships, solve
 from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, whole
 from coterie.nn.metric import KINDS
+from coterie.nn.state import load_arrays, module_arrays
 from coterie.store import below, versions
 
 _EVERY_ROW = 10_000
@@ -430,7 +430,7 @@ class FUCSMF(Clusterer):
             "scale": list(self.scaler_.modes_),
             "views": [[view.space.kind, *view.axes.shape, len(view.anchors)] for view in self.anchors_.parts],
         }
-        arrays = {f"anchors.{name}": one.cpu().numpy() for name, one in self.anchors_.state_dict().items()}
+        arrays = module_arrays("anchors.", self.anchors_)
         arrays |= {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
         arrays |= {
             "labels": self.labels_,
@@ -449,9 +449,7 @@ class FUCSMF(Clusterer):
         self.anchors_ = AnchorViews(
             self.scaler_, [AnchorView(*shape) for shape in values["views"]], self.n_nearest
         )
-        self.anchors_.load_state_dict(
-            {name: torch.from_numpy(one) for name, one in below("anchors.", arrays).items()}
-        )
+        load_arrays("anchors.", self.anchors_, arrays)
         self.classes_ = arrays["classes"]
         self.labels_, self.label_distributions_ = arrays["labels"], arrays["label_distributions"]
         self.anchor_codes_, self.exemplar_indices_ = arrays["anchor_codes"], arrays["exemplar_indices"]

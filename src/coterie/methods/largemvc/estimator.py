@@ -26,6 +26,7 @@ from coterie.methods.largemvc.inputs import Inputs
 from coterie.methods.largemvc.network import UnfoldedNetwork
 from coterie.methods.largemvc.training import LOSSES, LargeMvCTask
 from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, whole
+from coterie.nn.state import load_arrays, module_arrays
 from coterie.ops.distances import squared_distances
 from coterie.ops.memberships import calibrated_tau
 from coterie.store import below, versions
@@ -422,8 +423,7 @@ class LargeMvCNet(CenterClusterer):
             "beside": self.inputs_.beside is not None,
             "guards": self.inputs_.guard_sizes,
         }
-        arrays = {f"network.{name}": one.cpu().numpy() for name, one in self.network_.state_dict().items()}
-        arrays |= {f"inputs.{name}": one.cpu().numpy() for name, one in self.inputs_.state_dict().items()}
+        arrays = module_arrays("network.", self.network_) | module_arrays("inputs.", self.inputs_)
         arrays |= {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
         arrays |= {
             "centers": self.cluster_centers_,
@@ -450,16 +450,12 @@ class LargeMvCNet(CenterClusterer):
         guards = [Guard(size, d) for size, d in zip(values["guards"], self.view_dims_in_, strict=False)]
         beside = SideBySide(values["widths"][-1], self.view_dims_in_) if values["beside"] else None
         self.inputs_ = Inputs(self.scaler_, features, guards, beside)
-        self.inputs_.load_state_dict(_tensors(below("inputs.", arrays)))
+        load_arrays("inputs.", self.inputs_, arrays)
         self.network_ = self._build()
-        self.network_.load_state_dict(_tensors(below("network.", arrays)))
+        load_arrays("network.", self.network_, arrays)
         self.inputs_.to(device), self.network_.to(device)
         self._centers = torch.tensor(arrays["centers"], device=device)
         self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]
         self.row_weights_, self.noise_ = arrays["row_weights"], arrays["noise"].astype(bool)
         self.view_weights_, self.view_agreement_ = arrays["view_weights"], arrays["view_agreement"]
         self._describe()
-
-
-def _tensors(arrays: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
-    return {name: torch.from_numpy(array) for name, array in arrays.items()}

@@ -1,37 +1,23 @@
-"""From parameters and data to the parts of a run: sample, metric, network, settings."""
+"""From parameters to the network and the settings of a run."""
 
-# n rows, D features, d code features
+# D features, d code features
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from coterie.data.batches import Batches
-from coterie.data.subsets import some_rows
+from coterie.engine.schedule import auto_epochs
 from coterie.errors import InputError
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.settings import Settings
 from coterie.nn.autoencoder import as_image_shape, check_code, conv_pair, initialise, mlp_pair
 from coterie.nn.metric import MetricSpace
-
-SAMPLE_ROWS = 5000
-STREAM_RATE = 0.1  # share of the learning rate with which a fitted model follows a stream
-_LEAST_STEPS = 2500
-_MOST_EPOCHS = 60
-_ENOUGH_STEPS = 20_000
-
-
-def draw_sample(batches: Batches, seed: int) -> Tensor:
-    """Return at most 5,000 scaled rows, drawn evenly."""
-    rows = some_rows(batches.views.n_rows, SAMPLE_ROWS, seed)
-    return torch.from_numpy(np.hstack(batches.read(rows)))
 
 
 def build_network(params: Mapping[str, Any], kind: str, n_features: int) -> PCXNetwork:
@@ -103,42 +89,3 @@ def resolve_settings(params: Mapping[str, Any], per_epoch: int, with_pairs: bool
     if not with_pairs:
         chosen["neighbor_weight"] = 0.0
     return Settings(**chosen)
-
-
-def auto_epochs(per_epoch: int) -> int:
-    """Return how many epochs suit so many batches in each: 20,000 steps, within 2,500 steps and 60 epochs.
-
-    Examples
-    --------
-    >>> [auto_epochs(batches) for batches in (8, 40, 274, 4000)]
-    [313, 63, 60, 5]
-    """
-    return max(math.ceil(_LEAST_STEPS / per_epoch), min(_MOST_EPOCHS, math.ceil(_ENOUGH_STEPS / per_epoch)))
-
-
-def learning_schedule(name: str, warmup: float) -> Callable[[float], float] | None:
-    """Return the factor of the learning rate over the course of training; None when it is constant.
-
-    "onecycle" rises over the first tenth of the warm-up and falls as a cosine to nearly nothing at its end;
-    the cluster phase then starts at a half and falls likewise.
-
-    Examples
-    --------
-    >>> rate = learning_schedule("onecycle", warmup=0.5)
-    >>> [round(rate(done), 3) for done in (0.0, 0.05, 0.4999, 0.5, 1.0)]
-    [0.04, 1.0, 0.001, 0.5, 0.001]
-    """
-    if name == "constant":
-        return None
-
-    def onecycle(done: float) -> float:
-        if done >= warmup:
-            return _cosine(0.5, 0.001, (done - warmup) / max(1 - warmup, 1e-9))
-        done = done / warmup
-        return _cosine(0.04, 1.0, done / 0.1) if done < 0.1 else _cosine(1.0, 0.001, (done - 0.1) / 0.9)
-
-    return onecycle
-
-
-def _cosine(start: float, end: float, done: float) -> float:
-    return end + (start - end) * (1 + math.cos(math.pi * min(done, 1.0))) / 2

@@ -18,7 +18,7 @@ from coterie.data.batches import Batches
 from coterie.engine.callbacks import EarlyStopping
 from coterie.engine.device import resolve_device, thread_cap
 from coterie.engine.loop import Callback
-from coterie.errors import InputError
+from coterie.engine.schedule import STREAM_RATE
 from coterie.methods.centers import CenterClusterer
 from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, sizes, whole
 from coterie.methods.pcx import build, fitting
@@ -26,6 +26,7 @@ from coterie.methods.pcx.fitting import Parts
 from coterie.methods.pcx.presets import PRESETS
 from coterie.methods.pcx.settings import Settings
 from coterie.nn.metric import KINDS, MetricChoice
+from coterie.nn.state import load_arrays, module_arrays
 from coterie.ops.partition import PARTITIONS
 from coterie.store import below, versions
 
@@ -351,7 +352,7 @@ class PCX(CenterClusterer):
         """
         self._check_params()
         data = self._check_input(X, reset=True)
-        self._check_rows(data)
+        self._check_whole(data)
         with thread_cap(self.n_threads):
             self._fit(data)
         return self
@@ -399,7 +400,7 @@ class PCX(CenterClusterer):
             "hold": 0.0,
             "rescue": False,
         }
-        params |= {"learning_rate": params["learning_rate"] * build.STREAM_RATE, "schedule": "constant"}
+        params |= {"learning_rate": params["learning_rate"] * STREAM_RATE, "schedule": "constant"}
         before = self.network_, self.scaler_, self.metric_
         parts = fitting.prepare_more(params, data, *before, seed=self.seed_ + len(self.history_))
         task, loop = fitting.make_loop(params, parts)
@@ -417,19 +418,6 @@ class PCX(CenterClusterer):
             if params[name] == defaults[name].default:
                 params[name] = value
         return params
-
-    def _check_rows(self, data: Views) -> None:
-        if data.n_rows < max(2, self.n_clusters):
-            raise InputError(
-                f"n_samples={data.n_rows} should be >= n_clusters={self.n_clusters} and at least 2 (1 sample is no "
-                "cluster); ask for fewer clusters or give more rows."
-            )
-        if data.present is not None and not data.present.all():
-            row, view = (int(index[0]) for index in np.nonzero(~data.present))
-            raise InputError(
-                f"PCX needs every view of every row, but view {data.names[view]!r} is missing in row {row}; "
-                "leave the view or the row out, or use a method for missing views."
-            )
 
     def _callbacks(self, parts: Parts) -> list[Callback]:
         callbacks = self._watchers(parts.fingerprint())
@@ -480,9 +468,7 @@ class PCX(CenterClusterer):
             "agreement": [[*candidate, share] for candidate, share in self.metric_.agreement.items()],
             "scale": list(self.scaler_.modes_),
         }
-        arrays = {
-            f"network.{name}": tensor.cpu().numpy() for name, tensor in self.network_.state_dict().items()
-        }
+        arrays = module_arrays("network.", self.network_)
         arrays |= {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
         arrays |= {"labels": self.labels_, "exemplar_indices": self.exemplar_indices_}
         return values, arrays
@@ -495,9 +481,7 @@ class PCX(CenterClusterer):
         self.metric_ = MetricChoice(kind, n_axes, agreement)
         self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
         self.network_ = build.build_network(self._resolved(), self.metric_.kind, self.n_features_in_)
-        self.network_.load_state_dict(
-            {name: torch.from_numpy(array) for name, array in below("network.", arrays).items()}
-        )
+        load_arrays("network.", self.network_, arrays)
         self.network_.to(resolve_device(self.device))
         self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]
         self._describe()

@@ -18,14 +18,14 @@ from coterie.data.autoscale import fit_scaler
 from coterie.data.batches import Batches
 from coterie.engine.distributed import current_collectives
 from coterie.engine.loop import Callback, Loop
-from coterie.engine.pairs import NeighbourPairs
+from coterie.engine.pairs import NeighbourPairs, search_pairs
+from coterie.engine.schedule import learning_schedule
 from coterie.methods.pcx import build
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.settings import Settings
 from coterie.methods.pcx.training import PCXTask, assign_rows
 from coterie.nn.metric import MetricChoice, fit_metric
 from coterie.ops.memberships import calibrated_tau
-from coterie.ops.pca import principal_axes
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     generator = torch.Generator().manual_seed(seed)
     scaler = fit_scaler(data, params["scale"])
     batches = Batches(data, scaler, batch_size=params["batch_size"], seed=seed)
-    sample = build.draw_sample(batches, seed)
+    sample = torch.from_numpy(batches.sample())
     metric = fit_metric(sample, params["metric"], params["n_neighbors"], generator)
     network = build.build_network(params, metric.kind, sum(data.dims))
     build.prepare_network(network, sample, params, generator)
@@ -82,7 +82,7 @@ def prepare_more(
 ) -> Parts:
     """Take new rows with the network, the scaling and the metric of an earlier run."""
     batches = Batches(data, scaler, batch_size=params["batch_size"], seed=seed)
-    sample = build.draw_sample(batches, seed)
+    sample = torch.from_numpy(batches.sample())
     pairs = _search_pairs(params, batches, sample, metric, network, torch.Generator().manual_seed(seed))
     return Parts(batches, sample, scaler, metric, network, pairs, seed)
 
@@ -95,13 +95,10 @@ def _search_pairs(
     network: PCXNetwork,
     generator: torch.Generator,
 ) -> NeighbourPairs | None:
-    if params["n_neighbors"] == 0 or params["neighbor_weight"] == 0 or batches.views.n_rows < 3:
+    if params["neighbor_weight"] == 0:
         return None
-    space, device = network.space, network.centroids.device
-    axes = principal_axes(space(sample.to(device)), metric.n_axes, generator=generator)
-    return NeighbourPairs(
-        batches, lambda rows: space(rows.to(device)) @ axes, params["n_neighbors"], generator
-    )
+    sample = sample.to(network.centroids.device)
+    return search_pairs(batches, network.space, sample, metric.n_axes, params["n_neighbors"], generator)
 
 
 def make_loop(
@@ -118,9 +115,7 @@ def make_loop(
         lambda epoch: parts.batches.epoch(epoch, parts.pairs),
         per_epoch=parts.batches.per_epoch,
         max_epochs=settings.max_epochs,
-        schedule=build.learning_schedule(
-            settings.schedule, settings.warmup_epochs / max(1, settings.max_epochs)
-        ),
+        schedule=learning_schedule(settings.schedule, settings.warmup_epochs / max(1, settings.max_epochs)),
         clip_norm=params["clip_norm"],
         callbacks=callbacks,
         collectives=collectives,

@@ -15,6 +15,7 @@ from torch import Tensor
 from coterie.collectives import ALONE, Collectives
 from coterie.data.batches import Batch, Batches
 from coterie.engine.pairs import NeighbourPairs
+from coterie.engine.schedule import mixed_seed
 from coterie.methods.pcx import objective
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.settings import Settings
@@ -89,7 +90,7 @@ class PCXTask:
     def begin_epoch(self, epoch: int) -> None:
         """Seed the epoch's noise; place the centroids when the warm-up is over."""
         self._epoch = epoch
-        self._noise.manual_seed(_mixed(self.seed, epoch))
+        self._noise.manual_seed(mixed_seed(self.seed, epoch))
         self.network.train()
         if not self.started and not self.settings.in_warmup(epoch):
             self.start()
@@ -178,7 +179,7 @@ class PCXTask:
     def start(self) -> None:
         """Place the centroids and the sizes."""
         settings, network = self.settings, self.network
-        generator = torch.Generator().manual_seed(_mixed(self.seed, -1))
+        generator = torch.Generator().manual_seed(mixed_seed(self.seed, -1))
         if settings.init == "xavier":
             bound = math.sqrt(6 / sum(network.centroids.shape))
             network.centroids.copy_(
@@ -312,7 +313,7 @@ class PCXTask:
     @torch.no_grad()
     def _recluster(self) -> None:
         """Run k-means on all codes again, with ids kept by matching the centroids."""
-        generator = torch.Generator().manual_seed(_mixed(self.seed, -2 - self._epoch))
+        generator = torch.Generator().manual_seed(mixed_seed(self.seed, -2 - self._epoch))
         found = kmeans(self.encode_all(), self.settings.n_clusters, generator=generator, quiet=True)
         self.network.centroids.copy_(match_centers(self.network.centroids, found.centers))
 
@@ -340,8 +341,3 @@ def assign_rows(network: PCXNetwork, rows: Tensor) -> tuple[Tensor, Tensor]:
         distances.append(network.distances(found)[: len(part)])
     network.train(training)
     return torch.cat(codes), torch.cat(distances)
-
-
-def _mixed(seed: int, number: int) -> int:
-    """Return a seed for a generator from the run's seed and a number."""
-    return int(np.random.SeedSequence([seed, number % 2**32]).generate_state(1, np.uint64)[0] >> 1)

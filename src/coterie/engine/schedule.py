@@ -1,0 +1,65 @@
+"""How long to train, and at which rate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+STREAM_RATE = 0.1
+"""Share of the learning rate with which a fitted model follows a stream."""
+
+_LEAST_STEPS = 2500
+_MOST_EPOCHS = 60
+_ENOUGH_STEPS = 20_000
+
+
+def auto_epochs(per_epoch: int) -> int:
+    """Return how many epochs suit so many batches in each: 20,000 steps, within 2,500 steps and 60 epochs.
+
+    Examples
+    --------
+    >>> [auto_epochs(batches) for batches in (8, 40, 274, 4000)]
+    [313, 63, 60, 5]
+    """
+    return max(math.ceil(_LEAST_STEPS / per_epoch), min(_MOST_EPOCHS, math.ceil(_ENOUGH_STEPS / per_epoch)))
+
+
+def learning_schedule(name: str, warmup: float) -> Callable[[float], float] | None:
+    """Return the factor of the learning rate over the course of training; None when it is constant.
+
+    "onecycle" rises over the first tenth of the warm-up and falls as a cosine to nearly nothing at its end;
+    the cluster phase then starts at a half and falls likewise.
+
+    Examples
+    --------
+    >>> rate = learning_schedule("onecycle", warmup=0.5)
+    >>> [round(rate(done), 3) for done in (0.0, 0.05, 0.4999, 0.5, 1.0)]
+    [0.04, 1.0, 0.001, 0.5, 0.001]
+    """
+    if name == "constant":
+        return None
+
+    def onecycle(done: float) -> float:
+        if done >= warmup:
+            return _cosine(0.5, 0.001, (done - warmup) / max(1 - warmup, 1e-9))
+        done = done / warmup
+        return _cosine(0.04, 1.0, done / 0.1) if done < 0.1 else _cosine(1.0, 0.001, (done - 0.1) / 0.9)
+
+    return onecycle
+
+
+def _cosine(start: float, end: float, done: float) -> float:
+    return end + (start - end) * (1 + math.cos(math.pi * min(done, 1.0))) / 2
+
+
+def mixed_seed(seed: int, number: int) -> int:
+    """Return a seed for a generator from the run's seed and a number.
+
+    Examples
+    --------
+    >>> mixed_seed(0, 1) == mixed_seed(0, 1), mixed_seed(0, 1) == mixed_seed(0, 2)
+    (True, False)
+    """
+    return int(np.random.SeedSequence([seed, number % 2**32]).generate_state(1, np.uint64)[0] >> 1)
