@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from coterie.methods.largemvc import LargeMvCNet
     from coterie.methods.pcx import PCX
     from coterie.methods.refine import refine
+    from coterie.methods.sscnet import SSCNet
 
 _HOMES = {
     "FUCSMF": "coterie.methods.fucsmf",
     "InputError": "coterie.errors",
     "LargeMvCNet": "coterie.methods.largemvc",
     "PCX": "coterie.methods.pcx",
+    "SSCNet": "coterie.methods.sscnet",
     "Views": "coterie.data",
     "amputate": "coterie.data",
     "as_views": "coterie.data",
@@ -38,6 +40,7 @@ __all__ = [
     "PCX",
     "InputError",
     "LargeMvCNet",
+    "SSCNet",
     "Views",
     "__version__",
     "amputate",

@@ -57,6 +57,12 @@ METHODS = (
         "many rows, several views, noisy or missing views",
     ),
     Method(
+        "SSCNet",
+        "coterie.methods.sscnet",
+        "learned sparse codes, a spectral embedding of landmarks, a classifier",
+        "rows lie on low-dimensional subspaces; new rows keep arriving",
+    ),
+    Method(
         "FUCSMF",
         "coterie.methods.fucsmf",
         "labels spread over an anchor graph by one convex solve",

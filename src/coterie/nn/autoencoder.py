@@ -74,6 +74,35 @@ def conv_pair(image_shape: Sequence[int], n_code: int) -> tuple[nn.Module, nn.Mo
     return encoder, decoder
 
 
+# (channels, stride) of the three 3 x 3 convolutions of SSCNet, section 7.1.4; the paper is silent on the strides
+_MAPS = ((32, 2), (64, 2), (128, 1))
+
+
+def conv_maps(image_shape: Sequence[int]) -> tuple[nn.Module, nn.Module, int]:
+    """Return the convolutions of SSCNet (7.1.4), their mirror, and the number of pixels of all maps between them.
+
+    Examples
+    --------
+    >>> encoder, decoder, width = conv_maps((28, 28))
+    >>> width, decoder(encoder(torch.zeros(2, 784))).shape
+    (6272, torch.Size([2, 784]))
+    """
+    sizes = [as_image_shape(image_shape)]
+    down: list[nn.Module] = [nn.Unflatten(1, sizes[0])]
+    for channels, stride in _MAPS:
+        before, height, width = sizes[-1]
+        down += [nn.Conv2d(before, channels, 3, stride, 1), nn.ReLU()]
+        sizes.append((channels, _halved(height, stride), _halved(width, stride)))
+    up: list[nn.Module] = [nn.Unflatten(1, sizes[-1])]
+    for (_, stride), target, source in zip(_MAPS[::-1], sizes[-2::-1], sizes[:0:-1], strict=True):
+        up += [_upwards(source, target, stride), nn.ReLU()]
+    return (
+        nn.Sequential(*down[:-1], nn.Flatten()),
+        nn.Sequential(*up[:-1], nn.Flatten()),
+        math.prod(sizes[-1]),
+    )
+
+
 def as_image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
     """Return (channels, height, width) from two or three sizes.
 

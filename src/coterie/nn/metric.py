@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -79,6 +80,15 @@ class MetricSpace(nn.Module):
             return _unit((_unit(rows) - self.center) @ self.rotation) / self.spread
         return (rows - self.center) / self.spread
 
+    @torch.no_grad()
+    def directions(self, directions: Tensor) -> Tensor:
+        """Return the directions among rows that directions of the space come from, as far as its map is linear."""
+        if self.kind == "whitened":
+            directions = torch.linalg.lstsq(self.rotation.double(), directions.double().T).solution.T.to(
+                directions
+            )
+        return directions * self.spread
+
     def inverse(self, rows: Tensor) -> Tensor:
         """Return what the map of a "euclidean" space came from."""
         return rows * self.spread + self.center
@@ -101,6 +111,23 @@ class MetricChoice:
     kind: str
     n_axes: int
     agreement: dict[tuple[str, int], float]
+
+    def as_values(self) -> list[Any]:
+        """Return the choice in a form JSON keeps."""
+        return [self.kind, self.n_axes, [[*candidate, share] for candidate, share in self.agreement.items()]]
+
+    @classmethod
+    def from_values(cls, values: list[Any]) -> MetricChoice:
+        """Take back what `as_values` gave.
+
+        Examples
+        --------
+        >>> choice = MetricChoice("whitened", 64, {("whitened", 64): 0.5})
+        >>> MetricChoice.from_values(choice.as_values()) == choice
+        True
+        """
+        kind, n_axes, agreement = values
+        return cls(kind, n_axes, {(one, axes): share for one, axes, share in agreement})
 
 
 def choose_metric(

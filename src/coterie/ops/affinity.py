@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,24 +88,54 @@ class Affinity:
         scale = degrees.rsqrt()
         return Y - scale * self.product(scale * Y)
 
+    def matrix(self) -> sparse.csr_matrix:
+        """Return W as a sparse matrix without gradients: products with it are many times faster."""
+        n, width = self.table.shape
+        weights = self.weights.detach().cpu().numpy().astype(np.float64)
+        starts = np.arange(0, n * width + 1, width)
+        one_way = sparse.csr_matrix((weights.ravel(), self.table.cpu().numpy().ravel(), starts), shape=(n, n))
+        one_way.eliminate_zeros()
+        return sparse.csr_matrix((one_way + one_way.T) / 2)
+
     def components(self) -> int:
         """Return into how many islands the graph falls; more than k make k eigenvectors useless (spec E10)."""
-        n, width = self.table.shape
-        table, there = self.table.cpu().numpy(), self.weights.detach().cpu().numpy() > 0
-        ends = np.repeat(np.arange(n), width)[there.ravel()], table.ravel()[there.ravel()]
-        graph = sparse.csr_matrix((np.ones(len(ends[0])), ends), shape=(n, n))
-        return int(connected_components(graph, directed=False, return_labels=False))
+        return int(connected_components(self.matrix(), directed=False, return_labels=False))
 
 
-def knn_affinity(codes: Tensor, n_neighbors: int) -> Affinity:
+def fixed_laplacian(graph: sparse.csr_matrix, like: Tensor) -> Callable[[Tensor], Tensor]:
+    """Return Y -> Y - D^-1/2 W D^-1/2 Y for a graph W (n, n) that does not change, in the precision of `like`.
+
+    Examples
+    --------
+    >>> pair = sparse.csr_matrix([[0.0, 2.0], [2.0, 0.0]])
+    >>> fixed_laplacian(pair, torch.zeros(1))(torch.eye(2))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    scale = sparse.diags(1 / np.sqrt(np.asarray(graph.sum(axis=1)).ravel()))
+    normal = sparse.csr_matrix(scale @ graph @ scale)
+    normal.sort_indices()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support")
+        matrix = torch.sparse_csr_tensor(
+            torch.from_numpy(normal.indptr.astype(np.int64)),
+            torch.from_numpy(normal.indices.astype(np.int64)),
+            torch.from_numpy(normal.data),
+            normal.shape,
+            check_invariants=True,
+        ).to(like)
+    return lambda columns: columns - matrix @ columns
+
+
+def knn_affinity(codes: Tensor, n_neighbors: int, *, unit: bool = True) -> Affinity:
     r"""Return the graph that ties each code to its nearest others, by a width of its own.
 
     .. math:: W^0_{ij} = \exp\big(-\lVert z_i - z_j \rVert^2 / \sigma_i\big), \quad j \in \mathrm{kNN}(i), j \ne i,
               \qquad W = (W^0 + W^{0\top}) / 2
 
-    where :math:`z_i` is code i divided by its length (a code of zeros stays) and :math:`\sigma_i` is the median of
-    the N squared distances in row i, at least 1e-12. Eq. 14 of SSCNet with its index, the own row and the symmetry
-    put right (spec sscnet E10). Gradients flow through the distances and through the widths: those make W the same
+    where :math:`z_i` is code i, divided by its length if `unit` (a code of zeros stays), and :math:`\sigma_i` is the
+    median of the N squared distances in row i, at least 1e-12. Eq. 14 of SSCNet with its index, the own row and the
+    symmetry put right (spec sscnet E10). Gradients flow through distances and widths: the latter make W the same
     for codes of any scale, so that no loss on the graph can be lowered by stretching the codes (spec E16). Which
     rows are neighbours is not differentiated. Memory is O(n N m).
 
@@ -112,6 +144,8 @@ def knn_affinity(codes: Tensor, n_neighbors: int) -> Affinity:
     codes : Tensor of shape (n, m)
     n_neighbors : int
         N, less than n.
+    unit : bool
+        Whether codes are compared by direction only, as sparse codes should be.
 
     Returns
     -------
@@ -125,16 +159,23 @@ def knn_affinity(codes: Tensor, n_neighbors: int) -> Affinity:
     >>> graph.degrees
     tensor([1.0000, 1.0000, 0.3679, 0.3679])
     """
-    lengths = torch.linalg.vector_norm(codes, dim=1, keepdim=True)
-    unit = codes / torch.where(lengths > _LEAST_LENGTH, lengths, 1.0)
+    if unit:
+        lengths = torch.linalg.vector_norm(codes, dim=1, keepdim=True)
+        codes = codes / torch.where(lengths > _LEAST_LENGTH, lengths, 1.0)
     # Drawn from only beyond `EXACT_ROWS` rows, where the search is approximate.
-    table = neighbour_table(unit.detach(), n_neighbors, generator=torch.Generator().manual_seed(0))
-    squares = (unit[:, None] - unit[table]).square().sum(2)
-    widths = _median(squares).clamp(min=_LEAST_WIDTH)
-    return Affinity(table, torch.exp(-squares / widths[:, None]))
+    table = neighbour_table(codes.detach(), n_neighbors, generator=torch.Generator().manual_seed(0))
+    squares = (codes[:, None] - codes[table]).square().sum(2)
+    return Affinity(table, width_weights(squares))
 
 
-def _median(rows: Tensor) -> Tensor:
-    """Return the median of each row, the mean of both in the middle where their number is even, (n,)."""
-    width = rows.shape[1]
-    return rows.sort(1).values[:, (width - 1) // 2 : width // 2 + 1].mean(1)
+def width_weights(squares: Tensor) -> Tensor:
+    """Return exp(-d_ij / sigma_i) of squared distances d (n, N), sigma_i the median of row i, at least 1e-12.
+
+    Examples
+    --------
+    >>> width_weights(torch.tensor([[0.0, 1.0, 2.0]]))
+    tensor([[1.0000, 0.3679, 0.1353]])
+    """
+    width = squares.shape[1]
+    middle = squares.sort(1).values[:, (width - 1) // 2 : width // 2 + 1].mean(1, keepdim=True)
+    return torch.exp(-squares / middle.clamp(min=_LEAST_WIDTH))

@@ -19,7 +19,7 @@ from coterie.engine.device import resolve_device, thread_cap
 from coterie.engine.distributed import current_collectives
 from coterie.engine.loop import Loop
 from coterie.errors import InputError
-from coterie.methods.centers import CenterClusterer
+from coterie.methods.costs import CostClusterer
 from coterie.methods.largemvc import fitting, start
 from coterie.methods.largemvc.features import ColumnFeatures, Guard, LandmarkFeatures, SideBySide
 from coterie.methods.largemvc.inputs import Inputs
@@ -34,7 +34,7 @@ from coterie.store import below, versions
 _CORRUPT_WEIGHT = 0.5
 
 
-class LargeMvCNet(CenterClusterer):
+class LargeMvCNet(CostClusterer):
     """Clusters rows that have several views, some of them missing or corrupt (LargeMvC-Net).
 
     Each row gets one non-negative code from all the views it has. A view is explained by the code through anchors

@@ -19,7 +19,7 @@ from coterie.engine.callbacks import EarlyStopping
 from coterie.engine.device import resolve_device, thread_cap
 from coterie.engine.loop import Callback
 from coterie.engine.schedule import STREAM_RATE
-from coterie.methods.centers import CenterClusterer
+from coterie.methods.costs import CostClusterer
 from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, sizes, whole
 from coterie.methods.pcx import build, fitting
 from coterie.methods.pcx.fitting import Parts
@@ -31,7 +31,7 @@ from coterie.ops.partition import PARTITIONS
 from coterie.store import below, versions
 
 
-class PCX(CenterClusterer):
+class PCX(CostClusterer):
     """Deep clustering with slow exemplars (PC-X).
 
     An auto-encoder learns a code in which a row is near its nearest neighbours; the code is cut into clusters;
@@ -464,8 +464,7 @@ class PCX(CenterClusterer):
             "tau": self.tau_,
             "inertia": self.inertia_,
             "history": self.history_,
-            "metric": [self.metric_.kind, self.metric_.n_axes],
-            "agreement": [[*candidate, share] for candidate, share in self.metric_.agreement.items()],
+            "metric": self.metric_.as_values(),
             "scale": list(self.scaler_.modes_),
         }
         arrays = module_arrays("network.", self.network_)
@@ -476,9 +475,7 @@ class PCX(CenterClusterer):
     def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         self.seed_, self.tau_, self.inertia_ = values["seed"], values["tau"], values["inertia"]
         self.history_ = values["history"]
-        agreement = {(kind, n_axes): share for kind, n_axes, share in values["agreement"]}
-        kind, n_axes = values["metric"]
-        self.metric_ = MetricChoice(kind, n_axes, agreement)
+        self.metric_ = MetricChoice.from_values(values["metric"])
         self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
         self.network_ = build.build_network(self._resolved(), self.metric_.kind, self.n_features_in_)
         load_arrays("network.", self.network_, arrays)

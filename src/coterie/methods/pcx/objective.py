@@ -12,8 +12,6 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from coterie.ops.distances import squared_distances
-
 
 def reconstruction(x: Tensor, decoded: Tensor, loss: str = "mse") -> Tensor:
     """Return D(x || decoded), the first term of Eq. 9, averaged over rows and features.
@@ -90,34 +88,6 @@ def consistency(log_lambda: Tensor, labels: Tensor) -> Tensor:
     tensor(1.3863)
     """
     return F.nll_loss(log_lambda, labels)
-
-
-def neighbour_contrast(codes: Tensor, partners: Tensor, attraction: float = 1.0) -> Tensor:
-    r"""Return how well each code finds its partner among all the codes of the batch.
-
-    .. math:: \frac{1}{2b} \sum_i \Big[ \log \sum_{j \ne i} q(z_i, z_j) - a \log q(z_i, z_{m(i)}) \Big]
-
-    over the 2 b codes of the rows and of their partners, where m(i) is the partner of i,
-    q(a, b) = 1 / (1 + ||a - b||^2), and a is `attraction`: above 1 partners pull harder than strangers push.
-    Not in the paper: it carries the accuracy of our defaults, and it needs no augmentation.
-
-    Parameters
-    ----------
-    codes, partners : Tensor of shape (b, d)
-    attraction : float
-
-    Examples
-    --------
-    >>> z = torch.tensor([[0.0], [100.0]])
-    >>> neighbour_contrast(z, z) < 1e-3
-    tensor(True)
-    """
-    both = torch.cat([codes, partners])
-    similarity = -torch.log1p(squared_distances(both, both))
-    pull = similarity.diagonal(len(codes)).mean()
-    itself = torch.eye(len(both), dtype=torch.bool, device=both.device)
-    push = similarity.masked_fill(itself, -torch.inf).logsumexp(1).mean()
-    return push - attraction * pull
 
 
 def count_and_sum(codes: Tensor, labels: Tensor, n_clusters: int) -> tuple[Tensor, Tensor]:

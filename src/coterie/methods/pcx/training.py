@@ -19,7 +19,8 @@ from coterie.engine.schedule import mixed_seed
 from coterie.methods.pcx import objective
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.settings import Settings
-from coterie.nn.forward import FORWARD_ROWS
+from coterie.nn.contrast import neighbour_contrast
+from coterie.nn.forward import passes
 from coterie.ops.communities import modularity, weight_between
 from coterie.ops.kmeans import kmeans
 from coterie.ops.matching import match_centers
@@ -103,7 +104,7 @@ class PCXTask:
         codes, mates = self._encode_pairs(x, batch.partners)
         terms: dict[str, Tensor] = {}
         if mates is not None:
-            terms["contrast"] = objective.neighbour_contrast(codes, mates, self.settings.attraction)
+            terms["contrast"] = neighbour_contrast(codes, mates, self.settings.attraction)
         if self.settings.in_warmup(self._epoch):
             decoded = self.network.decode(codes, codes, self._noise_like(codes))
             terms["reconstruction"] = self._reconstruction(x, decoded)
@@ -335,9 +336,9 @@ def assign_rows(network: PCXNetwork, rows: Tensor) -> tuple[Tensor, Tensor]:
     training = network.training
     network.eval()
     codes, distances = [], []
-    for part in rows.split(FORWARD_ROWS):
-        found = network.encode(torch.nn.functional.pad(part, (0, 0, 0, FORWARD_ROWS - len(part))))
-        codes.append(found[: len(part)])
-        distances.append(network.distances(found)[: len(part)])
+    for part, size in passes(rows):
+        found = network.encode(part)
+        codes.append(found[:size])
+        distances.append(network.distances(found)[:size])
     network.train(training)
     return torch.cat(codes), torch.cat(distances)

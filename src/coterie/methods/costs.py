@@ -1,4 +1,4 @@
-"""Clusterers whose clusters are centres in the space of a code."""
+"""Clusterers that know what each cluster costs a row: the squared distance to its centre, or minus a logit."""
 
 # n rows, d code features, k clusters
 
@@ -15,8 +15,8 @@ from coterie.methods.base import Assignment, Clusterer
 from coterie.ops.memberships import log_memberships
 
 
-class CenterClusterer(Clusterer):
-    """Base of the estimators that label a row by the centre nearest to its code.
+class CostClusterer(Clusterer):
+    """Base of the estimators that give a row the cluster that costs it least.
 
     A subclass implements `_over` and sets `tau_`, the sharpness of the memberships.
     """
@@ -25,7 +25,7 @@ class CenterClusterer(Clusterer):
 
     @abstractmethod
     def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield the codes of the rows in their order, and their squared distances to the centres."""
+        """Yield the codes (b, d) of the rows in their order, and what the clusters cost them (b, k)."""
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the codes of rows.
@@ -41,7 +41,7 @@ class CenterClusterer(Clusterer):
         return np.concatenate([codes.cpu().numpy() for codes, _ in self._over(X)])
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the cluster of each row: the centre nearest to its code.
+        """Return the cluster of each row: the one that costs it least.
 
         Parameters
         ----------
@@ -51,10 +51,10 @@ class CenterClusterer(Clusterer):
         -------
         ndarray of shape (n,)
         """
-        return np.concatenate([distances.argmin(1).cpu().numpy() for _, distances in self._over(X)])
+        return np.concatenate([costs.argmin(1).cpu().numpy() for _, costs in self._over(X)])
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the memberships of rows: a softmax of minus `tau_` times the squared distances to the centres.
+        """Return the memberships of rows: a softmax of minus `tau_` times what the clusters cost them.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class CenterClusterer(Clusterer):
             Rows sum to one.
         """
         return np.concatenate(
-            [log_memberships(distances, self.tau_).exp().cpu().numpy() for _, distances in self._over(X)]
+            [log_memberships(costs, self.tau_).exp().cpu().numpy() for _, costs in self._over(X)]
         )
 
     def assign(self, X: Any) -> Assignment:
@@ -82,7 +82,7 @@ class CenterClusterer(Clusterer):
             `labels` as `predict` gives them, and `confidence`, the largest membership of `predict_proba`.
         """
         labels, confidence = [], []
-        for _, distances in self._over(X):
-            labels.append(distances.argmin(1).cpu().numpy())
-            confidence.append(log_memberships(distances, self.tau_).exp().amax(1).cpu().numpy())
+        for _, costs in self._over(X):
+            labels.append(costs.argmin(1).cpu().numpy())
+            confidence.append(log_memberships(costs, self.tau_).exp().amax(1).cpu().numpy())
         return Assignment(np.concatenate(labels), np.concatenate(confidence))

@@ -1,0 +1,459 @@
+"""`SSCNet`: what a person calls."""
+
+# n rows, D features, m atoms, p features of the embedding, k clusters
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from coterie.data import Scaler, Views
+from coterie.data.batches import Batches
+from coterie.engine.device import resolve_device, thread_cap
+from coterie.engine.schedule import STREAM_RATE
+from coterie.errors import InputError
+from coterie.methods.costs import CostClusterer
+from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, sizes, whole
+from coterie.methods.sscnet import dictionaries, fitting
+from coterie.methods.sscnet.blocks import ERRORS
+from coterie.methods.sscnet.fitting import Parts, Told
+from coterie.nn.metric import KINDS, MetricChoice
+from coterie.nn.state import load_arrays, module_arrays
+from coterie.store import below, versions
+
+_MODULES = ("network", "landmarks", "layers")
+
+
+class SSCNet(CostClusterer):
+    """Subspace clustering by learned sparse codes, a spectral embedding of landmarks, and a classifier.
+
+    Blocks of unrolled linearised ADMM write each row in a few atoms of a learned dictionary; a graph of some
+    landmarks' codes is embedded by descent over orthonormal columns and cut; a small network learns to place any
+    row in that embedding and to name its cluster, so that a new row needs one forward pass and no graph.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many clusters to find.
+    views : list or mapping, optional
+        Column groups, when one 2-D array holds several views. SSCNet puts views side by side.
+    scale : str, list or mapping, default="auto"
+        Scaling of each view, one of ``"feature"``, ``"minmax"``, ``"sample"``, ``"none"``. ``"auto"``
+        standardises columns of different units and leaves columns of one kind, such as pixels, as they are.
+    metric : {"auto", "euclidean", "correlation", "whitened"}, default="auto"
+        How rows are compared and what is coded. ``"auto"`` takes the one whose neighbours agree most.
+    n_axes : int, default=256
+        Most principal axes that are coded; a convolutional dictionary sees all columns.
+    dictionary : {"linear", "mlp", "conv"}, default="linear"
+        The map from codes to rows and its adjoint. ``"conv"`` needs `image_shape`.
+    n_atoms : int, default=256
+        Width of the code; a convolutional dictionary has as many as its maps have pixels.
+    hidden : sequence of int, default=(512,)
+        Widths of the hidden layers of ``dictionary="mlp"``.
+    image_shape : (height, width) or (channels, height, width), optional
+        What the columns of a row are, for ``dictionary="conv"`` and for reports.
+    n_blocks : int, default=2
+        Unrolled steps of ADMM; 0 is a plain auto-encoder.
+    share_blocks : bool, default=False
+        Whether all blocks have the same parameters, as the steps of one solver do.
+    error : {"column", "element"}, default="column"
+        Whether whole rows or single entries are judged corrupt.
+    sparsity : float, default=0.1
+        Weight lambda of the codes' l1 norm beside the length of the residual; from 0 to 1, where codes vanish.
+    coding_weight, neighbor_weight : float, default=1.0
+        Weights of the coding loss and of the contrast that draws neighbours together.
+    spectral_weight, assignment_weight : float, default=0.15 and 1.0
+        Weights c1 and c2 of Algorithm 1.
+    joint : bool, default=True
+        Whether the spectral and the assignment loss train the blocks too.
+    n_code : int, default=10
+        Width p of the embedding in which neighbours are drawn together, and of `transform`.
+    n_neighbors : int, default=15
+        Nearest neighbours that partners are drawn from; 0 turns the contrast and the choice of the start off.
+    n_landmarks : int, default=1000
+        Rows whose graph is cut; at most all rows.
+    graph_on : {"auto", "embedding", "code"}, default="auto"
+        What the graph of the landmarks compares: the embedding, or the sparse codes themselves as in the paper.
+        ``"auto"`` tries both and keeps the partition that holds neighbours together best.
+    graph_neighbors : int, default=15
+        Neighbours of a landmark in the graph, and landmarks that vote on another row.
+    n_layers : int, default=20
+        Eigen-layers of a refresh.
+    refresh_every : int, default=2
+        Epochs between two refreshes of the landmarks.
+    n_starts : int, default=3
+        Draws of landmarks that the start tries, for each of the graphs.
+    max_epochs : int or "auto", default="auto"
+        Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
+    warmup : float, default=0.8
+        Share of the epochs that train the codes before there are clusters.
+    batch_size : int, default=256
+    learning_rate : float, default=1e-3
+        Of Adam.
+    schedule : {"onecycle", "constant"}, default="onecycle"
+        Course of the learning rate.
+    clip_norm : float, optional
+        Largest norm of the gradient.
+    checkpoint : path, optional
+        File to write the state to and to go on from when it is there.
+    checkpoint_every : int, default=10
+        Epochs between checkpoints.
+    device : str, default="auto"
+        A torch device; ``"auto"`` is a GPU where there is one.
+    n_threads : int, optional
+        Most threads that torch may use.
+    verbose : int, default=0
+        1 shows a progress bar on a terminal.
+    random_state : int, RandomState or None, default=None
+        Decides everything random.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,)
+        The cluster of each row.
+    exemplar_indices_ : ndarray of shape (n_clusters,)
+        The rows that the network places nearest to the centres of the clusters.
+    atoms_ : ndarray of shape (n_atoms, D), or a list of them, one per view
+        What each entry of a code adds to a row.
+    atom_use_ : ndarray of shape (n_clusters, n_atoms)
+        Mean absolute weight of each atom in the codes of each cluster.
+    sparsity_ : ndarray of shape (n,)
+        Share of the entries of each row's code that are zero.
+    reconstruction_ : ndarray of shape (n,)
+        What the dictionary leaves of each row, as a share of its length.
+    landmark_graph_ : sparse matrix of shape (n_landmarks, n_landmarks)
+        The symmetric graph of the landmarks.
+    landmark_places_ : ndarray of shape (n_landmarks, n_clusters)
+        Their rows of the spectral embedding, of unit length.
+    landmark_labels_ : ndarray of shape (n_landmarks,)
+    cluster_sizes_ : ndarray of shape (n_clusters,)
+    history_ : list of dict
+        One record per epoch.
+    metric_ : MetricChoice
+    scaler_ : Scaler
+    modules_ : Modules
+        The network, the landmarks and the eigen-layers.
+    tau_ : float
+        Sharpness of `predict_proba`: the mean confidence is the share of neighbours that are in one cluster.
+    seed_ : int
+        The number that decided everything random in this fit.
+    n_iter_ : int
+        Epochs done.
+    n_features_in_ : int
+    view_names_in_ : ndarray of str
+    versions_ : dict
+        Of the packages that the result depends on.
+
+    See Also
+    --------
+    SSC : Exact sparse subspace clustering, for a few thousand rows.
+
+    Notes
+    -----
+    The method is that of "SSCNet: learning-based subspace clustering" with the landmarks of our specification: the
+    printed embedding of each batch cannot be compared with another's. The neighbour contrast, the choice of the
+    metric and of the start are ours. The page on SSCNet in the documentation has the equations, the corrections and
+    the measurements behind the defaults.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie import SSCNet
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.repeat([[0.0] * 8, [5.0] * 8], 40, axis=0) + rng.normal(size=(80, 8))
+    >>> model = SSCNet(n_clusters=2, n_atoms=16, max_epochs=30, random_state=0).fit(X)
+    >>> sorted(model.cluster_sizes_.tolist())
+    [40, 40]
+    >>> model.predict(X[:1]) == model.labels_[:1]
+    array([ True])
+    """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "n_clusters": whole(1),
+        "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
+        "metric": one_of("auto", *KINDS),
+        "n_axes": whole(1),
+        "dictionary": one_of(*dictionaries.KINDS),
+        "n_atoms": whole(1),
+        "hidden": sizes(),
+        "image_shape": either(one_of(None), sizes("two or three positive whole numbers")),
+        "n_blocks": whole(0),
+        "share_blocks": flag(),
+        "error": one_of(*ERRORS),
+        "sparsity": real(0),
+        "coding_weight": real(0),
+        "neighbor_weight": real(0),
+        "spectral_weight": real(0),
+        "assignment_weight": real(0),
+        "joint": flag(),
+        "n_code": whole(1),
+        "n_neighbors": whole(0),
+        "n_landmarks": whole(2),
+        "graph_on": one_of("auto", "embedding", "code"),
+        "graph_neighbors": whole(1),
+        "n_layers": whole(0),
+        "refresh_every": whole(1),
+        "n_starts": whole(1),
+        "max_epochs": either(one_of("auto"), whole(0)),
+        "warmup": real(0, 1),
+        "batch_size": whole(2),
+        "learning_rate": real(0, above=True),
+        "schedule": one_of("onecycle", "constant"),
+        "clip_norm": either(one_of(None), real(0, above=True)),
+        "checkpoint_every": whole(1),
+        "n_threads": either(one_of(None), whole(1)),
+        "verbose": either(whole(0), flag()),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        views: Any = None,
+        scale: str = "auto",
+        metric: str = "auto",
+        n_axes: int = 256,
+        dictionary: str = "linear",
+        n_atoms: int = 256,
+        hidden: Sequence[int] = (512,),
+        image_shape: Sequence[int] | None = None,
+        n_blocks: int = 2,
+        share_blocks: bool = False,
+        error: str = "column",
+        sparsity: float = 0.1,
+        coding_weight: float = 1.0,
+        neighbor_weight: float = 1.0,
+        spectral_weight: float = 0.15,
+        assignment_weight: float = 1.0,
+        joint: bool = True,
+        n_code: int = 10,
+        n_neighbors: int = 15,
+        n_landmarks: int = 1000,
+        graph_on: str = "auto",
+        graph_neighbors: int = 15,
+        n_layers: int = 20,
+        refresh_every: int = 2,
+        n_starts: int = 3,
+        max_epochs: int | str = "auto",
+        warmup: float = 0.8,
+        batch_size: int = 256,
+        learning_rate: float = 1e-3,
+        schedule: str = "onecycle",
+        clip_norm: float | None = None,
+        checkpoint: str | None = None,
+        checkpoint_every: int = 10,
+        device: str = "auto",
+        n_threads: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.views = views
+        self.scale = scale
+        self.metric = metric
+        self.n_axes = n_axes
+        self.dictionary = dictionary
+        self.n_atoms = n_atoms
+        self.hidden = hidden
+        self.image_shape = image_shape
+        self.n_blocks = n_blocks
+        self.share_blocks = share_blocks
+        self.error = error
+        self.sparsity = sparsity
+        self.coding_weight = coding_weight
+        self.neighbor_weight = neighbor_weight
+        self.spectral_weight = spectral_weight
+        self.assignment_weight = assignment_weight
+        self.joint = joint
+        self.n_code = n_code
+        self.n_neighbors = n_neighbors
+        self.n_landmarks = n_landmarks
+        self.graph_on = graph_on
+        self.graph_neighbors = graph_neighbors
+        self.n_layers = n_layers
+        self.refresh_every = refresh_every
+        self.n_starts = n_starts
+        self.max_epochs = max_epochs
+        self.warmup = warmup
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.clip_norm = clip_norm
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.device = device
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.random_state = random_state
+
+    # Fitting
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+            Rows to cluster; several views are put side by side.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        data = self._check_input(X, reset=True)
+        self._check_whole(data)
+        if min(self.n_landmarks, data.n_rows) <= self.n_clusters:
+            raise InputError(
+                f"n_landmarks={self.n_landmarks} of {data.n_rows} rows cannot be cut into "
+                f"n_clusters={self.n_clusters}; give more landmarks than clusters, and more rows than that."
+            )
+        with thread_cap(self.n_threads):
+            self._fit(data)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Go on with more rows, as from a stream; the clusters keep their numbers.
+
+        The first call is a `fit`. Each later one is a pass over the new rows, in which the code adapts; the landmarks
+        stay the rows they are, and vote on the new ones. Afterwards `labels_` and what else is said of rows refers to
+        the rows given last.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "modules_"):
+            return self.fit(X)
+        self._check_params()
+        data = self._check_input(X, reset=False)
+        with thread_cap(self.n_threads):
+            self._continue(data)
+        return self
+
+    def _fit(self, data: Views) -> None:
+        self.seed_ = self._run_seed()
+        params = self.get_params(deep=False)
+        parts = fitting.prepare(params, data, self.seed_, resolve_device(self.device))
+        task, loop = fitting.make_loop(params, parts, self._watchers(parts.fingerprint()))
+        loop.run()
+        if not parts.modules.landmarks.started:
+            task.start()
+        self.scaler_, self.metric_, self.modules_ = parts.scaler, parts.metric, parts.modules
+        self.history_ = loop.history
+        self._finish(parts)
+
+    def _continue(self, data: Views) -> None:
+        params = self.get_params(deep=False) | {"max_epochs": 1, "warmup": 0.0, "schedule": "constant"}
+        params["learning_rate"] *= STREAM_RATE
+        before = self.modules_, self.scaler_, self.metric_
+        parts = fitting.prepare_more(params, data, *before, seed=self.seed_ + len(self.history_))
+        task, loop = fitting.make_loop(params, parts)
+        loop.run()
+        task.refresh()
+        done = len(self.history_)
+        self.history_ = [*self.history_, *({**record, "epoch": done} for record in loop.history)]
+        self._finish(parts)
+
+    def _finish(self, parts: Parts) -> None:
+        """Label every row and set what follows from that."""
+        self.modules_.network.eval()
+        found = fitting.describe(self.modules_, parts.batches)
+        self.labels_, self.exemplar_indices_ = found.labels, found.exemplars
+        self.sparsity_, self.reconstruction_, self.atom_use_ = found.sparsity, found.errors, found.use
+        self.tau_ = fitting.membership_tau(parts, found.labels)
+        self.versions_ = versions()
+        self._describe()
+
+    def _describe(self) -> None:
+        """Set the attributes that follow from others."""
+        network, landmarks = self.modules_.network, self.modules_.landmarks
+        self.n_iter_ = len(self.history_)
+        self._n_features_out = self.n_code
+        self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters)
+        self.landmark_labels_ = landmarks.labels.cpu().numpy()
+        self.landmark_places_ = landmarks.places().cpu().numpy()
+        atoms = network.look.directions(network.coder.dictionary.atoms()).cpu().numpy()
+        parts = np.split(atoms, np.cumsum(self.view_dims_in_)[:-1], axis=1)
+        self.atoms_ = parts[0] if len(parts) == 1 else parts
+
+    @property
+    def landmark_graph_(self) -> sparse.csr_matrix:
+        """The symmetric graph of the landmarks, (n_landmarks, n_landmarks)."""
+        check_is_fitted(self)
+        return self.modules_.landmarks.graph()
+
+    # Using a fitted model
+
+    def encode(self, X: Any) -> np.ndarray:
+        """Return the sparse codes of rows.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+
+        Returns
+        -------
+        ndarray of shape (n, n_atoms), float32
+        """
+        return np.concatenate([part.codes.cpu().numpy() for part in self._told(X)])
+
+    def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
+        for part in self._told(X):
+            yield part.embedding, -part.logits
+
+    def _told(self, X: Any) -> Iterator[Told]:
+        check_is_fitted(self)
+        data = self._check_input(X, reset=False)
+        with thread_cap(self.n_threads):
+            batches = Batches(data, self.scaler_, batch_size=self.batch_size, seed=0)
+            yield from fitting.told(self.modules_.network, batches)
+
+    # Saving
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        values = {
+            "seed": self.seed_,
+            "tau": self.tau_,
+            "history": self.history_,
+            "metric": self.metric_.as_values(),
+            "scale": list(self.scaler_.modes_),
+            "landmarks": len(self.modules_.landmarks.rows),
+        }
+        arrays = {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
+        for name in _MODULES:
+            arrays |= module_arrays(f"{name}.", getattr(self.modules_, name))
+        arrays |= {
+            "labels": self.labels_,
+            "exemplar_indices": self.exemplar_indices_,
+            "sparsity": self.sparsity_,
+            "reconstruction": self.reconstruction_,
+            "atom_use": self.atom_use_,
+        }
+        return values, arrays
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        self.seed_, self.tau_, self.history_ = values["seed"], values["tau"], values["history"]
+        self.metric_ = MetricChoice.from_values(values["metric"])
+        self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
+        modules = fitting.build_modules(
+            self.get_params(deep=False), self.metric_.kind, self.n_features_in_, values["landmarks"]
+        )
+        for name in _MODULES:
+            load_arrays(f"{name}.", getattr(modules, name), arrays)
+        self.modules_ = modules.to(resolve_device(self.device))
+        self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]
+        self.sparsity_, self.reconstruction_ = arrays["sparsity"], arrays["reconstruction"]
+        self.atom_use_ = arrays["atom_use"]
+        self._describe()

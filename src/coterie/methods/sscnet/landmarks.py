@@ -1,0 +1,187 @@
+"""Landmarks: the rows whose graph is embedded and cut, and that pass their clusters on to all others (spec 2.8)."""
+
+# n landmarks, b rows of a batch, D features, f numbers compared, k clusters, N neighbours
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from torch import Tensor, nn
+
+from coterie.ops.affinity import fixed_laplacian, knn_affinity, width_weights
+from coterie.ops.distances import closest, nearest
+from coterie.ops.kmeans import kmeans
+from coterie.ops.matching import match_centers
+from coterie.ops.stiefel import bottom_space, random_start
+
+_FIRST_LAYERS = 300
+_SETTLED = 1e-4
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """What a refresh found.
+
+    Attributes
+    ----------
+    trace : float
+        tr(Y' L Y).
+    components : int
+        Islands of the graph.
+    changed : float
+        Share of the landmarks whose cluster changed.
+    """
+
+    trace: float
+    components: int
+    changed: float = 1.0
+
+
+@dataclass(frozen=True)
+class Votes:
+    """What the landmarks nearest to a row say of it (Nyström's extension, spec 2.8).
+
+    Attributes
+    ----------
+    numbers : Tensor of shape (b, N)
+        The nearest landmarks.
+    weights : Tensor of shape (b, N)
+        Theirs; rows sum to one.
+    """
+
+    numbers: Tensor
+    weights: Tensor
+
+    def mean(self, values: Tensor) -> Tensor:
+        """Return the weighted mean of the landmarks' values (n, c), (b, c)."""
+        return torch.bmm(self.weights[:, None], values[self.numbers])[:, 0]
+
+
+class Landmarks(nn.Module):
+    """A fixed set of rows, and what the last refresh found about them.
+
+    Parameters
+    ----------
+    n_landmarks, n_features, n_compared, n_clusters : int
+        `n_compared` is the most numbers f that the graph compares: of sparse codes, or of their embedding.
+    n_neighbors : int
+        N, of the graph of landmarks and of the votes.
+
+    Attributes
+    ----------
+    rows : Tensor of shape (n, D)
+        Scaled rows.
+    by_code : Tensor of shape ()
+        Whether sparse codes are compared, by their direction, or embeddings, by their place.
+    compared : Tensor of shape (n, f)
+        What the network made of the rows at the last refresh; a narrower embedding is followed by zeros.
+    columns : Tensor of shape (n, k)
+        Y, orthonormal: the bottom of the graph's Laplacian.
+    centers : Tensor of shape (k, k)
+        Of the clusters, among the places.
+    labels : Tensor of shape (n,)
+    """
+
+    rows: Tensor
+    by_code: Tensor
+    compared: Tensor
+    columns: Tensor
+    centers: Tensor
+    labels: Tensor
+
+    def __init__(
+        self, n_landmarks: int, n_features: int, n_compared: int, n_clusters: int, *, n_neighbors: int
+    ) -> None:
+        super().__init__()
+        self.n_neighbors = min(n_neighbors, n_landmarks - 1)
+        self.register_buffer("rows", torch.zeros(n_landmarks, n_features))
+        self.register_buffer("by_code", torch.zeros((), dtype=torch.bool))
+        self.register_buffer("compared", torch.zeros(n_landmarks, n_compared))
+        self.register_buffer("columns", torch.zeros(n_landmarks, n_clusters))
+        self.register_buffer("centers", torch.zeros(n_clusters, n_clusters))
+        self.register_buffer("labels", torch.zeros(n_landmarks, dtype=torch.long))
+
+    @property
+    def started(self) -> bool:
+        """Whether the graph has been cut."""
+        return bool(self.columns.any())
+
+    def places(self) -> Tensor:
+        """Return the rows of Y, of unit length, (n, k)."""
+        return F.normalize(self.columns, dim=1)
+
+    def memberships(self) -> Tensor:
+        """Return the clusters of the landmarks as rows of zeros and a one, (n, k)."""
+        return F.one_hot(self.labels, len(self.centers)).to(self.columns.dtype)
+
+    def graph(self) -> sparse.csr_matrix:
+        """Return the (n, n) graph, with more neighbours where fewer leave more islands than clusters.
+
+        As many islands have as many eigenvectors of eigenvalue zero, and k of them say nothing (spec E10).
+        """
+        n_neighbors, most = self.n_neighbors, len(self.compared) - 1
+        unit = bool(self.by_code)
+        graph = knn_affinity(self.compared, n_neighbors, unit=unit).matrix()
+        while _islands(graph) > len(self.centers) and n_neighbors < most:
+            n_neighbors = min(2 * n_neighbors, most)
+            graph = knn_affinity(self.compared, n_neighbors, unit=unit).matrix()
+        return graph
+
+    @torch.no_grad()
+    def start(self, compared: Tensor, generator: torch.Generator) -> Refreshed:
+        """Embed the graph of what the network made of the rows, (n, f), from a random start, and cut it."""
+        n_landmarks, k = self.columns.shape
+        found = self._embed(compared, random_start(n_landmarks, k, generator).to(compared), _FIRST_LAYERS)
+        self.cut(kmeans(self.places(), k, generator=generator, quiet=True).centers)
+        return found
+
+    @torch.no_grad()
+    def refresh(self, compared: Tensor, n_layers: int, generator: torch.Generator) -> Refreshed:
+        """Embed and cut the graph again, from what was there, so that clusters keep their numbers.
+
+        Parameters
+        ----------
+        compared : Tensor of shape (n, f)
+            What the network makes of the rows now.
+        n_layers : int
+            Eigen-layers, which go on from the last columns; what has not changed stays where it is.
+        generator : torch.Generator
+        """
+        found = self._embed(compared, self.columns, n_layers)
+        moved = kmeans(
+            self.places(), len(self.centers), generator=generator, start=self.centers, quiet=True
+        ).centers
+        before = self.labels.clone()
+        self.cut(match_centers(self.centers, moved))
+        return replace(found, changed=float((self.labels != before).double().mean()))
+
+    @torch.no_grad()
+    def cut(self, centers: Tensor) -> None:
+        """Give every landmark the cluster of the centre nearest to its place."""
+        self.centers.copy_(centers)
+        self.labels.copy_(nearest(self.places(), centers)[0])
+
+    @torch.no_grad()
+    def votes(self, compared: Tensor) -> Votes:
+        """Return the landmarks that are nearest to what the network made of rows (b, f), and their weights."""
+        known = self.compared[:, : compared.shape[1]]
+        asked, known = (F.normalize(one, dim=1) if self.by_code else one for one in (compared, known))
+        squares, numbers = closest(asked, known, self.n_neighbors)
+        weights = width_weights(squares)
+        return Votes(numbers, weights / weights.sum(1, keepdim=True))
+
+    def _embed(self, compared: Tensor, start: Tensor, n_layers: int) -> Refreshed:
+        self.compared.zero_()
+        self.compared[:, : compared.shape[1]] = compared
+        graph = self.graph()
+        product = fixed_laplacian(graph, compared)
+        self.columns.copy_(bottom_space(product, start, n_layers=n_layers, tol=_SETTLED))
+        return Refreshed(float((self.columns * product(self.columns)).sum()), _islands(graph))
+
+
+def _islands(graph: sparse.csr_matrix) -> int:
+    return int(connected_components(graph, directed=False, return_labels=False))

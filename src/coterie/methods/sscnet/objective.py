@@ -1,0 +1,89 @@
+"""What SSCNet minimises: one loss a module, all of them means over rows (spec sscnet E22).
+
+Equation numbers are those of the paper; tags such as "spec E7" name the erratum that a correction answers.
+"""
+
+# b rows of a batch, d features, m atoms, k clusters
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+from coterie.ops.stiefel import Product
+
+_CLIP = 0.9
+
+
+def row_weights(errors: Tensor) -> Tensor:
+    r"""Return the weights of rows that are hard to write in the dictionary: larger, but bounded.
+
+    .. math:: w_i = \frac{1 + T(\epsilon_i)}{\frac1b \sum_j 1 + T(\epsilon_j)},
+              \qquad T(\epsilon) = \min(\epsilon, q_{90})
+
+    Eq. 13 in a form that re-weights: the printed one gives every row 1 - O(1/b) (spec E9). No gradient.
+
+    Parameters
+    ----------
+    errors : Tensor of shape (b,)
+        Lengths of the residuals.
+
+    Examples
+    --------
+    >>> row_weights(torch.tensor([0.0, 1.0]))
+    tensor([0.6897, 1.3103])
+    """
+    errors = errors.detach()
+    clipped = 1 + errors.minimum(errors.quantile(_CLIP))
+    return clipped / clipped.mean()
+
+
+def coding_loss(x: Tensor, decoded: Tensor, codes: Tensor, sparsity: float) -> Tensor:
+    r"""Return L_DSSC, relative to the length of the rows.
+
+    .. math:: \frac{1}{\sum_i \lVert x_i \rVert_2} \sum_i w_i \lVert x_i - dec(z_i) \rVert_2
+              + \lambda \lVert z_i \rVert_1
+
+    Eq. 12 with the residual that is left instead of the network's own E, which would be free to be zero (spec E7).
+    Both terms grow with the rows alike, so that dividing by their mean length makes the loss a pure number and
+    leaves its minimiser where it was.
+
+    Parameters
+    ----------
+    x, decoded : Tensor of shape (b, d)
+    codes : Tensor of shape (b, m)
+    sparsity : float
+        lambda.
+
+    Examples
+    --------
+    >>> x = torch.tensor([[3.0, 4.0]])
+    >>> coding_loss(x, torch.zeros(1, 2), torch.zeros(1, 5), 0.1)
+    tensor(1.)
+    """
+    errors = torch.linalg.vector_norm(x - decoded, dim=1)
+    size = torch.linalg.vector_norm(x, dim=1).mean().clamp(min=torch.finfo(x.dtype).tiny)
+    return ((row_weights(errors) * errors).mean() + sparsity * codes.abs().sum(1).mean()) / size
+
+
+def spectral_loss(product: Product, columns: Tensor) -> Tensor:
+    """Return L_e = tr(Y' L Y) / k of orthonormal columns Y (n, k), Eq. 28.
+
+    Examples
+    --------
+    >>> spectral_loss(lambda Y: 2 * Y, torch.eye(3)[:, :2])
+    tensor(2.)
+    """
+    return (columns * product(columns)).sum() / columns.shape[1]
+
+
+def assignment_loss(logits: Tensor, memberships: Tensor) -> Tensor:
+    """Return L_K, the mean cross-entropy of the classifier against hard or soft pseudo-labels (b, k), Eq. 29.
+
+    Examples
+    --------
+    >>> assignment_loss(torch.zeros(1, 4), torch.tensor([[0.0, 1.0, 0.0, 0.0]])).exp()
+    tensor(4.)
+    """
+    return -(memberships * F.log_softmax(logits, dim=1)).sum(1).mean()
