@@ -78,6 +78,11 @@ class PCX(CostClusterer):
     init : {"graph", "kmeans", "xavier"}, default="graph"
         Where the clusters start after the warm-up: spectral clustering on an anchor graph of the codes, the
         best of twenty by the modularity of the neighbours; k-means on the codes; or the paper's random centroids.
+    student : float, default=0.25
+        Epochs, as a share of `max_epochs`, of a classifier that learns the clusters of the start and corrects
+        them: it is made certain, true to the sizes of the clusters, of one mind with the neighbours, and smooth
+        to the worst small step away from each row. The code then gathers around the corrected clusters. It is an
+        MLP with the widths of `hidden`, whatever the encoder is, and needs neighbours; 0 leaves the start as it is.
     batch_size : int, default=256
     learning_rate : float, default=1e-3
         Of Adam.
@@ -174,8 +179,8 @@ class PCX(CostClusterer):
     Notes
     -----
     The method is that of "PC-X: Profound Clustering via Slow Exemplars"; the neighbour contrast, the choice of
-    the metric, the graph start and the consistency term are ours. The page on PCX in the documentation has the
-    equations, the corrections and the measurements behind the defaults.
+    the metric, the graph start, the student and the consistency term are ours. The page on PCX in the
+    documentation has the equations, the corrections and the measurements behind the defaults.
 
     Examples
     --------
@@ -206,6 +211,7 @@ class PCX(CostClusterer):
         "max_epochs": either(one_of("auto"), whole(0)),
         "warmup": real(0, 1),
         "init": one_of("xavier", *PARTITIONS),
+        "student": real(0),
         "batch_size": whole(2),
         "learning_rate": real(0, above=True),
         "schedule": one_of("onecycle", "constant"),
@@ -255,6 +261,7 @@ class PCX(CostClusterer):
         max_epochs: int | str = "auto",
         warmup: float = 0.8,
         init: str = "graph",
+        student: float = 0.25,
         batch_size: int = 256,
         learning_rate: float = 1e-3,
         schedule: str = "onecycle",
@@ -303,6 +310,7 @@ class PCX(CostClusterer):
         self.max_epochs = max_epochs
         self.warmup = warmup
         self.init = init
+        self.student = student
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.schedule = schedule

@@ -13,6 +13,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "max_epochs": 1000,
         "warmup": 0.0,
         "init": "xavier",
+        "student": 0.0,
         "learning_rate": 5e-4,
         "schedule": "constant",
         "n_neighbors": 0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -16,6 +17,8 @@ class Settings:
     max_epochs: int
     warmup_epochs: int
     init: str
+    student: float
+    hidden: Sequence[int]
     batch_size: int
     learning_rate: float
     schedule: str

@@ -19,6 +19,7 @@ from coterie.engine.schedule import mixed_seed
 from coterie.methods.pcx import objective
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.settings import Settings
+from coterie.methods.pcx.student import correct
 from coterie.nn.contrast import neighbour_contrast
 from coterie.nn.forward import passes
 from coterie.ops.communities import modularity, weight_between
@@ -101,7 +102,7 @@ class PCXTask:
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], Assigned | None]:
         """Return the terms of Eq. 9, the neighbour contrast and the consistency on a batch."""
         x = self._tensor(batch.views)
-        codes, mates = self._encode_pairs(x, batch.partners)
+        codes, mates = self._encode_pairs(x, None if self._has_settled() else batch.partners)
         terms: dict[str, Tensor] = {}
         if mates is not None:
             terms["contrast"] = neighbour_contrast(codes, mates, self.settings.attraction)
@@ -191,11 +192,29 @@ class PCXTask:
             codes = self.encode_all()
             score = self._score_partition(codes, generator)
             labels = partition(codes, settings.n_clusters, settings.init, generator=generator, score=score)
+            labels = self._correct(labels, generator)
             self._held = labels.to("cpu", torch.int32)
             counts, sums = objective.count_and_sum(codes, labels, settings.n_clusters)
             network.centroids.copy_(sums / counts.clamp(min=1)[:, None])
             network.sizes.copy_(counts * settings.batch_size / len(codes))
         self.started = True
+
+    def _correct(self, labels: Tensor, generator: torch.Generator) -> Tensor:
+        """Return the clusters as a student corrects them, if neighbours share a cluster no less for it."""
+        settings, network, pairs = self.settings, self.network, self.pairs
+        if pairs is None or settings.student == 0:
+            return labels
+        found = correct(
+            labels,
+            lambda views: network.space(self._tensor(views)),
+            self.batches,
+            pairs,
+            widths=[len(network.space.center), *settings.hidden, settings.n_clusters],
+            n_epochs=math.ceil(settings.student * settings.max_epochs),
+            generator=generator,
+            collectives=self.collectives,
+        )
+        return max((found, labels), key=lambda partition: pairs.modularity(partition.cpu().numpy()))
 
     def _score_partition(self, codes: Tensor, generator: torch.Generator) -> Callable[[Tensor], float] | None:
         """Return the sum of a partition's modularity among neighbours in input space and in the code.
@@ -244,6 +263,10 @@ class PCXTask:
             return self.network.encode(x), None
         codes, mates = self.network.encode(torch.cat([x, self._tensor(partners.views)])).chunk(2)
         return codes, mates
+
+    def _has_settled(self) -> bool:
+        """Whether a student corrected the start: then neighbours, wrong ones among them, pull no longer."""
+        return self._held is not None and self.pairs is not None and self.settings.student > 0
 
     def _labels(self, rows: np.ndarray, distances: Tensor) -> Tensor:
         """Return k(n): the start's cluster while it is held, the nearest centroid afterwards."""

@@ -1,0 +1,193 @@
+"""The student that corrects the start: its terms beside naive loops, and what it repairs."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from coterie import PCX
+from coterie.collectives import ALONE
+from coterie.data import Scaler, as_views
+from coterie.data.batches import Batch, Batches
+from coterie.engine.pairs import NeighbourPairs
+from coterie.methods.pcx import objective, student
+from coterie.nn.autoencoder import mlp
+
+
+def log_rows(n_rows: int, n_clusters: int, seed: int) -> torch.Tensor:
+    return torch.randn(n_rows, n_clusters, generator=torch.Generator().manual_seed(seed)).log_softmax(1)
+
+
+def blobs(sizes: list[int], seed: int = 0) -> tuple[np.ndarray, torch.Tensor]:
+    truth = np.repeat(np.arange(len(sizes)), sizes)
+    noise = np.random.default_rng(seed).normal(scale=0.7, size=(len(truth), 10))
+    return (3 * np.eye(len(sizes), 10)[truth] + noise).astype(np.float32), torch.from_numpy(truth)
+
+
+def corrected(rows: np.ndarray, labels: torch.Tensor, n_epochs: int = 60) -> torch.Tensor:
+    views = as_views(rows)
+    batches = Batches(views, Scaler("none").fit(views), batch_size=100, seed=0)
+    generator = torch.Generator().manual_seed(0)
+    pairs = NeighbourPairs(batches, lambda x: x, 10, generator)
+    return student.correct(
+        labels,
+        lambda parts: torch.from_numpy(parts[0]),
+        batches,
+        pairs,
+        widths=[rows.shape[1], 64, 64, int(labels.max()) + 1],
+        n_epochs=n_epochs,
+        generator=generator,
+        collectives=ALONE,
+    )
+
+
+def test_the_divergence_of_sizes_equals_the_naive_sum_and_vanishes_at_the_clusters_shares():
+    log_lambda, sizes = log_rows(7, 3, 0), torch.tensor([5.0, 3.0, 2.0])
+    naive = 0.0
+    for k in range(3):
+        mean = sum(math.exp(log_lambda[i, k]) for i in range(7)) / 7
+        naive += mean * math.log(mean / (float(sizes[k]) / 10))
+    assert float(student.size_divergence(log_lambda, sizes)) == pytest.approx(naive, rel=1e-5)
+    even = torch.zeros(10, 3)
+    even[:5, 0], even[5:8, 1], even[8:, 2] = 1, 1, 1
+    assert float(student.size_divergence(even.clamp(min=1e-12).log(), sizes)) == pytest.approx(0, abs=1e-6)
+
+
+def test_disagreement_equals_the_naive_sum():
+    mine, theirs = log_rows(6, 4, 0), log_rows(6, 4, 1)
+    naive = -np.mean([math.log(sum(math.exp(mine[i, k] + theirs[i, k]) for k in range(4))) for i in range(6)])
+    assert float(student.disagreement(mine, theirs)) == pytest.approx(naive, rel=1e-5)
+
+
+def test_divergence_equals_the_naive_sum():
+    now, after = log_rows(6, 4, 0), log_rows(6, 4, 1)
+    naive = np.mean(
+        [sum(math.exp(now[i, k]) * float(now[i, k] - after[i, k]) for k in range(4)) for i in range(6)]
+    )
+    assert float(student.divergence(now, after)) == pytest.approx(naive, rel=1e-5)
+
+
+def test_the_worst_step_of_two_classes_lies_along_the_difference_of_their_weights():
+    weights = torch.randn(2, 5, generator=torch.Generator().manual_seed(1))
+    rows = torch.randn(30, 5, generator=torch.Generator().manual_seed(2))
+    reach = torch.rand(30, 1, generator=torch.Generator().manual_seed(3)) + 0.1
+
+    def log_lambda(x):
+        return (x @ weights.T).log_softmax(1)
+
+    step = student.worst_step(log_lambda, rows, log_lambda(rows), reach, torch.Generator().manual_seed(4))
+    torch.testing.assert_close(step.norm(dim=1, keepdim=True), reach)
+    across = (weights[0] - weights[1]) / (weights[0] - weights[1]).norm()
+    torch.testing.assert_close((step @ across).abs(), reach.squeeze(1), rtol=1e-3, atol=1e-4)
+
+
+def test_the_worst_step_is_worse_than_random_ones_of_its_length_and_leaves_no_gradient_behind():
+    torch.manual_seed(0)
+    model = mlp([20, 32, 5])
+    rows, generator = torch.randn(50, 20), torch.Generator().manual_seed(0)
+
+    def log_lambda(x):
+        return model(x).log_softmax(1)
+
+    now, reach = log_lambda(rows), torch.full((50, 1), 0.5)
+    worst = student.worst_step(log_lambda, rows, now, reach, generator)
+    assert all(weight.grad is None for weight in model.parameters())
+    bad = float(student.divergence(now, log_lambda(rows + worst)).detach())
+    for _ in range(20):
+        other = torch.nn.functional.normalize(torch.randn(50, 20, generator=generator), dim=1) * reach
+        assert float(student.divergence(now, log_lambda(rows + other)).detach()) < 0.5 * bad
+
+
+def test_a_row_that_equals_its_partner_takes_no_step():
+    model, rows = mlp([4, 8, 3]), torch.ones(6, 4)
+    now = model(rows).log_softmax(1)
+    step = student.worst_step(
+        lambda x: model(x).log_softmax(1), rows, now, torch.zeros(6, 1), torch.Generator().manual_seed(0)
+    )
+    assert torch.equal(step, torch.zeros(6, 4))
+
+
+def test_the_loss_teaches_the_start_first_and_then_asks_for_certainty_and_sizes():
+    x = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
+    batch = Batch(np.arange(10), [x[:10]], Batch(np.arange(10, 20), [x[10:]]))
+    model, labels = mlp([4, 8, 3]), torch.arange(20) % 3
+    for epoch, later in [(0, False), (1, False), (2, True)]:
+        task = student.StudentTask(
+            model,
+            lambda views: torch.from_numpy(views[0]),
+            labels,
+            n_clusters=3,
+            taught=2,
+            generator=torch.Generator().manual_seed(5),
+        )
+        task.begin_epoch(epoch)
+        losses, _ = task.losses(batch)
+        rows, mates = torch.from_numpy(x[:10]), torch.from_numpy(x[10:])
+        now, theirs = model(rows).log_softmax(1), model(mates).log_softmax(1)
+        reach = 0.25 * (rows - mates).square().sum(1, keepdim=True).sqrt()
+        step = student.worst_step(task.memberships, rows, now, reach, torch.Generator().manual_seed(5))
+        naive = student.divergence(now.detach(), task.memberships(rows + step))
+        naive = naive + 0.5 * student.disagreement(now, theirs)
+        if later:
+            sizes = torch.tensor([7.0, 7.0, 6.0])
+            naive = naive + 0.3 * objective.entropy(now) + student.size_divergence(now, sizes)
+        else:
+            naive = naive - now[range(10), labels[:10]].mean()
+        torch.testing.assert_close(losses["loss"], naive)
+
+
+def test_wrong_clusters_of_single_rows_are_corrected():
+    rows, truth = blobs([100, 100, 100])
+    wrong = torch.from_numpy(np.random.default_rng(1).random(300) < 0.15)
+    start = torch.where(wrong, (truth + 1) % 3, truth)
+    found = corrected(rows, start)
+    assert float((start == truth).float().mean()) < 0.9
+    assert float((found == truth).float().mean()) > 0.98
+
+
+def test_right_clusters_of_unequal_size_stay():
+    rows, truth = blobs([240, 40, 20])
+    assert float((corrected(rows, truth, n_epochs=200) == truth).float().mean()) > 0.98
+
+
+def test_an_interrupt_of_the_student_is_one_of_the_fit(monkeypatch):
+    def interrupted(self, batch):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(student.StudentTask, "losses", interrupted)
+    rows, truth = blobs([30, 30])
+    with pytest.raises(KeyboardInterrupt):
+        corrected(rows, truth, n_epochs=2)
+
+
+def test_after_a_student_the_cluster_phase_gathers_what_it_found_without_the_neighbours(monkeypatch):
+    rows, _ = blobs([60, 60])
+    swapped = []
+
+    def correct(labels, *args, **kwargs):  # other numbers of the same modularity
+        swapped.append((labels + 1) % 2)
+        return swapped[-1]
+
+    monkeypatch.setattr("coterie.methods.pcx.training.correct", correct)
+    settings = {"hidden": (32,), "max_epochs": 20, "batch_size": 30, "random_state": 0}
+    with_one = PCX(2, student=0.2, **settings).fit(rows)
+    assert len(swapped) == 1
+    assert [("contrast" in record) for record in with_one.history_] == [True] * 16 + [False] * 4
+    assert "consistency" not in with_one.history_[-1]
+    assert (with_one.labels_ == swapped[0].numpy()).mean() > 0.95
+    without = PCX(2, student=0, **settings).fit(rows)
+    assert len(swapped) == 1
+    assert all("contrast" in record for record in without.history_)
+    assert "consistency" in without.history_[-1]
+
+
+def test_a_student_that_parts_neighbours_is_not_listened_to(monkeypatch):
+    rows, _ = blobs([60, 60])
+    monkeypatch.setattr("coterie.methods.pcx.training.correct", lambda labels, *_, **__: labels.flip(0) * 0)
+    model = PCX(2, hidden=(32,), max_epochs=40, batch_size=30, random_state=0).fit(rows)
+    assert (model.cluster_sizes_ > 20).all()
+
+
+def test_the_papers_preset_has_no_student():
+    assert PCX(2, preset="paper")._resolved()["student"] == 0
