@@ -63,6 +63,12 @@ METHODS = (
         "a few labels are known, or pairs that belong together, and should steer everything",
         uses_labels=True,
     ),
+    Method(
+        "SSC",
+        "coterie.methods.sscnet",
+        "sparse codes of each row over the others, solved exactly",
+        "up to 5,000 rows that lie on low-dimensional subspaces, such as faces under many lights",
+    ),
 )
 
 
