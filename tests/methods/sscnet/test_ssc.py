@@ -5,12 +5,14 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
 import coterie
 from coterie import SSC, InputError
 from coterie.methods.base import EXPECTED_FAILED_CHECKS
+from coterie.methods.sscnet.ssc import _best_tied
 from coterie.metrics import accuracy
 
 QUIET = {"random_state": 0, "n_threads": 1}
@@ -77,6 +79,7 @@ def test_what_was_found_is_described(data, fitted):
     assert (fitted.affinity_ != fitted.affinity_.T).nnz == 0
     assert fitted.affinity_.diagonal().sum() == 0
     assert fitted.affinity_.max() <= 2
+    assert (fitted.affinity_.max(axis=1).toarray() >= 1 - 1e-9).all()
     assert 0.8 < fitted.sparsity_ < 1
     assert (fitted.gaps_ <= fitted.tol).all()
     assert fitted.history_ == []
@@ -102,7 +105,7 @@ def test_rows_seen_in_fit_keep_their_labels_and_new_ones_join_their_subspace(dat
     np.testing.assert_array_equal(fitted.predict(X), fitted.labels_)
     shares = fitted.predict_proba(X)
     np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-6)
-    assert (shares.max(axis=1) > 0.9).all()
+    assert (shares.max(axis=1) == 1).all()
     mixed = np.vstack([X[truth == c][:8] + X[truth == c][8:16] for c in range(3)])
     names = [fitted.labels_[truth == c][0] for c in range(3)]
     np.testing.assert_array_equal(fitted.predict(mixed), np.repeat(names, 8))
@@ -172,10 +175,29 @@ def test_few_axes_are_those_of_most_weight_through_the_origin(data):
     X, truth = data
     model = SSC(3, n_axes=9, **QUIET).fit(X)
     assert model._rows.shape == (75, 9)
+    np.testing.assert_allclose(model._rows.norm(dim=1).numpy(), 1, rtol=1e-5)
     assert accuracy(truth, model.labels_) == 1
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     lost = ((unit - unit @ model._axes.numpy() @ model._axes.numpy().T) ** 2).sum()
     assert lost == pytest.approx((np.linalg.svd(unit)[1][9:] ** 2).sum(), rel=1e-3)
+
+
+def test_errors_are_weighed_by_the_largest_coherence_with_another_row(data, fitted):
+    unit = data[0] / np.linalg.norm(data[0], axis=1, keepdims=True)
+    likeness = np.abs(unit @ fitted._axes.numpy() @ fitted._axes.numpy().T @ unit.T)
+    size = np.linalg.norm(unit @ fitted._axes.numpy(), axis=1)
+    likeness /= size[:, None] * size
+    np.fill_diagonal(likeness, 0)
+    found = fitted._error_weights(fitted._rows, forbid_self=True)
+    np.testing.assert_allclose(found.numpy(), 3 / likeness.max(axis=1), rtol=1e-4)
+
+
+def test_an_exemplar_is_of_its_own_cluster_even_where_ties_go_elsewhere():
+    ties = np.zeros((5, 5))
+    ties[0, 1] = ties[3, 4] = 1
+    ties[2, 3] = 9
+    graph = sparse.csr_matrix(ties + ties.T)
+    assert _best_tied(graph, np.array([0, 0, 0, 1, 1]), 2).tolist() == [0, 3]
 
 
 def test_too_few_steps_warn(data):
