@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from coterie.methods.largemvc import LargeMvCNet
     from coterie.methods.pcx import PCX
     from coterie.methods.refine import refine
-    from coterie.methods.sscnet import SSCNet
+    from coterie.methods.sscnet import SSC, SSCNet
 
 _HOMES = {
     "FUCSMF": "coterie.methods.fucsmf",
     "InputError": "coterie.errors",
     "LargeMvCNet": "coterie.methods.largemvc",
     "PCX": "coterie.methods.pcx",
+    "SSC": "coterie.methods.sscnet",
     "SSCNet": "coterie.methods.sscnet",
     "Views": "coterie.data",
     "amputate": "coterie.data",
@@ -38,6 +39,7 @@ _HOMES = {
 __all__ = [
     "FUCSMF",
     "PCX",
+    "SSC",
     "InputError",
     "LargeMvCNet",
     "SSCNet",

@@ -63,6 +63,12 @@ METHODS = (
         "rows lie on low-dimensional subspaces; new rows keep arriving",
     ),
     Method(
+        "SSC",
+        "coterie.methods.sscnet",
+        "sparse codes of each row over the others, solved exactly",
+        "up to 5,000 rows that lie on low-dimensional subspaces, such as faces under many lights",
+    ),
+    Method(
         "FUCSMF",
         "coterie.methods.fucsmf",
         "labels spread over an anchor graph by one convex solve",

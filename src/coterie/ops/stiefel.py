@@ -150,8 +150,9 @@ def stiefel_step(
     curve exactly, over t from 0 to 0.8 / |P Y|, instead of one Newton step (E12, E18, E19), and with orthonormal
     columns after every layer. S = W2 - W2' is skew, for any other adds to P a part that shrinks Y (E15). D is the
     last layer's tangent, less its part in the span of Y, and beta is that of Polak and Ribière, at least 0: the
-    layers make conjugate instead of steepest descent. This is ours; on the graph of 8 neighbours of 800 digits, 60
-    layers come within 0.2 % of the lowest trace instead of 6 to 14 %, at the same cost. For a positive semi-definite
+    layers make conjugate instead of steepest descent. This is ours. After 60 layers on 800 digits (two starts) the
+    trace is 0.02 and 0.2 % above the lowest instead of 6 and 14 % with 8 neighbours, and 6 and 17 % instead of 197
+    and 222 % with 3, where eigenvalues crowd; a layer takes up to a quarter longer. For a positive semi-definite
     L the trace never rises. Gradients flow through L, Y and S; t and beta are constants to them.
 
     Parameters

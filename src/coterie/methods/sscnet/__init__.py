@@ -1,5 +1,6 @@
-"""Subspace clustering by learned sparse codes and a spectral embedding of landmarks."""
+"""Subspace clustering: by learned sparse codes and landmarks (`SSCNet`), and exactly for few rows (`SSC`)."""
 
 from coterie.methods.sscnet.estimator import SSCNet
+from coterie.methods.sscnet.ssc import SSC
 
-__all__ = ["SSCNet"]
+__all__ = ["SSC", "SSCNet"]
