@@ -12,6 +12,7 @@ from benchmarks.sets import DEFAULT_FOLDER, LABELLED, SEVERAL, SINGLE
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
+SPECTRAL = "digits,usps,coil20,mnist-10k"
 SMALL = ",".join(one.name for one in SEVERAL if one.name not in ("cora", "ccv_20d", "hdigit"))
 
 
@@ -29,7 +30,7 @@ def accuracy(
     """ACC, NMI and ARI of a method with its defaults; goes on where it was stopped."""
     from benchmarks.accuracy import run_accuracy
 
-    usual = [one.name for one in (SINGLE if method == "pcx" else SEVERAL)]
+    usual = [one.name for one in (SEVERAL if method == "largemvcnet" else SINGLE)]
     names = sets.split(",") if sets else usual
     run_accuracy(method, names, range(seeds), data, tag=tag, params=json.loads(params))
 
@@ -80,6 +81,38 @@ def scale(rows: str = "20000,100000,1000000", sweeps: int = 10) -> None:
     from benchmarks.views import run_scale
 
     run_scale([int(number) for number in rows.split(",")], sweeps)
+
+
+@app.command("new-rows")
+def new_rows(
+    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = SPECTRAL,
+    seeds: int = 3,
+    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+) -> None:
+    """ACC of SSCNet on a fifth of the rows that was held out."""
+    from benchmarks.subspaces import run_new_rows
+
+    run_new_rows(sets.split(","), range(seeds), data)
+
+
+@app.command()
+def spectral(
+    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = SPECTRAL,
+    seeds: int = 1,
+    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+) -> None:
+    """SSCNet beside exact spectral clustering, and the trace of its eigen-layers beside the optimum."""
+    from benchmarks.subspaces import run_spectral
+
+    run_spectral(sets.split(","), range(seeds), data)
+
+
+@app.command()
+def growth(rows: str = "10000,50000,200000", epochs: int = 4) -> None:
+    """Seconds a row and memory of SSCNet from disk at fixed landmarks."""
+    from benchmarks.subspaces import run_growth
+
+    run_growth([int(number) for number in rows.split(",")], epochs)
 
 
 @app.command()

@@ -75,7 +75,7 @@ class SSCNet(CostClusterer):
         Width p of the embedding in which neighbours are drawn together, and of `transform`.
     n_neighbors : int, default=15
         Nearest neighbours that partners are drawn from; 0 turns the contrast and the choice of the start off.
-    n_landmarks : int, default=1000
+    n_landmarks : int, default=1500
         Rows whose graph is cut; at most all rows.
     graph_on : {"auto", "embedding", "code"}, default="auto"
         What the graph of the landmarks compares: the embedding, or the sparse codes themselves as in the paper.
@@ -233,7 +233,7 @@ class SSCNet(CostClusterer):
         joint: bool = True,
         n_code: int = 10,
         n_neighbors: int = 15,
-        n_landmarks: int = 1000,
+        n_landmarks: int = 1500,
         graph_on: str = "auto",
         graph_neighbors: int = 15,
         n_layers: int = 20,

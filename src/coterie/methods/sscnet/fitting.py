@@ -218,7 +218,7 @@ def tell(network: SSCNetwork, rows: Tensor) -> Told:
         seen = network.look(part)
         coded = network.coder(seen)
         embedding = network.embed(coded.codes)
-        places = network.spectral(embedding)
+        places = network.place(embedding)
         lengths = torch.linalg.vector_norm(seen, dim=1).clamp(min=torch.finfo(seen.dtype).tiny)
         errors = torch.linalg.vector_norm(seen - coded.decoded, dim=1) / lengths
         told = Told(coded.codes, embedding, places, network.classify(places), errors)

@@ -91,7 +91,12 @@ class SSCNetwork(nn.Module):
         spec 2.8: as a map of the code it means the same in every batch).
     classify : Module
         (b, k) places to (b, k) logits.
+    spread : Tensor of shape ()
+        Of the embedding when clusters were first sought: contrast makes it large, and the maps behind it learn from
+        numbers around one.
     """
+
+    spread: Tensor
 
     def __init__(self, look: Look, coder: SparseCoder, n_embedding: int, n_clusters: int) -> None:
         super().__init__()
@@ -99,7 +104,12 @@ class SSCNetwork(nn.Module):
         self.embed = mlp([coder.dictionary.n_atoms, *_EMBED, n_embedding])
         self.spectral = mlp([n_embedding, *_SPECTRAL, n_clusters])
         self.classify = mlp([n_clusters, _CLASSIFY, n_clusters])
+        self.register_buffer("spread", torch.ones(()))
 
     def code(self, x: Tensor) -> Coded:
         """Return the sparse codes of rows."""
         return self.coder(self.look(x))
+
+    def place(self, embedded: Tensor) -> Tensor:
+        """Return the (b, k) places of embedded rows (b, p) among the bottom eigenvectors."""
+        return self.spectral(embedded / self.spread)

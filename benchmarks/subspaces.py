@@ -1,0 +1,162 @@
+"""SSCNet beside spectral clustering: new rows, the eigen-layers' trace, and cost as rows grow."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.cluster import SpectralClustering
+
+from benchmarks.records import add_record, is_recorded, machine, measured
+from benchmarks.sets import SETS
+from coterie import SSCNet, as_views
+from coterie.metrics import accuracy
+
+_HELD_OUT = 0.2
+_GROUPS, _WIDTH, _DIMENSION = 10, 200, 5
+_EXACT_ROWS = 10_000
+
+
+def run_new_rows(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
+    """Hold a fifth of the rows out; compare their accuracy with that of the rest, and a row alone with its batch."""
+    for name in names:
+        for seed in seeds:
+            case = {"data": name, "seed": seed}
+            if is_recorded("new-rows", case):
+                continue
+            views, truth = SETS[name].load(folder)
+            order = np.random.default_rng(seed).permutation(views.n_rows)
+            n_new = int(_HELD_OUT * views.n_rows)
+            new, known = np.sort(order[:n_new]), np.sort(order[n_new:])
+            model = SSCNet(len(np.unique(truth)), random_state=seed).fit(views.select(known))
+            labels = model.predict(views.select(new))
+            alone = [
+                int(model.predict(views.select(new[i : i + 1]))[0]) for i in range(0, n_new, n_new // 50)
+            ]
+            record = {
+                **case,
+                "rows": len(known),
+                "new_rows": n_new,
+                "accuracy": round(accuracy(truth[known], model.labels_), 4),
+                "new_accuracy": round(_carried_over(truth, known, new, model.labels_, labels), 4),
+                "alone_equals_batch": bool((labels[:: n_new // 50][: len(alone)] == alone).all()),
+            }
+            add_record("new-rows", {**record, "machine": machine()})
+            print(record, flush=True)
+
+
+def _carried_over(
+    truth: np.ndarray, known: np.ndarray, new: np.ndarray, old_labels: np.ndarray, new_labels: np.ndarray
+) -> float:
+    """Return the accuracy of new rows when clusters stand for the classes that the known rows gave them."""
+    whole = accuracy(np.concatenate([truth[known], truth[new]]), np.concatenate([old_labels, new_labels]))
+    hits = whole * len(truth) - accuracy(truth[known], old_labels) * len(known)
+    return hits / len(new)
+
+
+def run_spectral(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
+    """Compare the trace of the eigen-layers with the exact optimum, and ACC with exact spectral clustering."""
+    for name in names:
+        for seed in seeds:
+            case = {"data": name, "seed": seed}
+            if is_recorded("spectral", case):
+                continue
+            views, truth = SETS[name].load(folder)
+            k = len(np.unique(truth))
+            with measured() as costs:
+                model = SSCNet(k, random_state=seed).fit(views)
+            with measured() as exact_costs:
+                exact = _exact_labels(np.hstack(views.read(slice(None))), k, seed)
+            record = {
+                **case,
+                "accuracy": round(accuracy(truth, model.labels_), 4),
+                "seconds": costs["seconds"],
+                "exact_accuracy": round(accuracy(truth, exact), 4),
+                "exact_seconds": exact_costs["seconds"],
+                **_trace_of(model),
+                "last_epoch": {
+                    key: round(value, 5) if isinstance(value, float) else value
+                    for key, value in model.history_[-1].items()
+                },
+                "zeros": round(float(model.sparsity_.mean()), 4),
+                "reconstruction_error": round(float(model.reconstruction_.mean()), 4),
+            }
+            add_record("spectral", {**record, "machine": machine()})
+            print(record, flush=True)
+
+
+def _exact_labels(rows: np.ndarray, k: int, seed: int) -> np.ndarray:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Graph is not fully connected")
+        model = SpectralClustering(k, affinity="nearest_neighbors", random_state=seed, n_jobs=1)
+        return model.fit_predict(rows)
+
+
+def _trace_of(model: SSCNet) -> dict[str, Any]:
+    """Return tr(Y' L Y) of the landmarks, its optimum, and how far Y is from orthonormal."""
+    graph = model.landmark_graph_
+    columns = model.modules_.landmarks.columns.double().cpu().numpy()
+    scale = sparse.diags(1 / np.sqrt(np.asarray(graph.sum(axis=1)).ravel()))
+    laplacian = np.eye(graph.shape[0]) - (scale @ graph @ scale).toarray()
+    k = columns.shape[1]
+    return {
+        "trace": round(float((columns * (laplacian @ columns)).sum()), 6),
+        "optimum": round(float(np.linalg.eigvalsh(laplacian)[:k].sum()), 6),
+        "orthogonality_error": float(np.abs(columns.T @ columns - np.eye(k)).max()),
+    }
+
+
+def run_growth(sizes: Sequence[int], epochs: int) -> None:
+    """Cost of a fit from disk as rows grow at fixed landmarks, beside exact spectral clustering where it fits.
+
+    CPU seconds of one thread (OMP_NUM_THREADS=1) do not depend on what else the machine does.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        for n_rows in sizes:
+            path = Path(folder) / "rows.npy"
+            write_subspaces(path, n_rows)
+            for method in ("SSCNet", "exact")[: 2 if n_rows <= _EXACT_ROWS else 1]:
+                command = [sys.executable, "-m", "benchmarks.subspaces", str(path), method, str(epochs)]
+                done = subprocess.run(command, capture_output=True, text=True, check=True)
+                found = json.loads(done.stdout)
+                record = {"rows": n_rows, "method": method, "epochs": epochs, **found}
+                record["cpu_microseconds_a_row"] = round(1e6 * found["cpu_seconds"] / n_rows, 1)
+                add_record("growth", {**record, "machine": machine()})
+                print(record, flush=True)
+
+
+def write_subspaces(path: Path, n_rows: int) -> None:
+    """Write rows near ten random subspaces of five dimensions in 200 columns, a piece at a time."""
+    rng = np.random.default_rng(0)
+    bases = np.linalg.qr(rng.normal(size=(_GROUPS, _WIDTH, _DIMENSION)))[0].astype(np.float32)
+    file = np.lib.format.open_memmap(path, "w+", np.float32, (n_rows, _WIDTH))
+    for first in range(0, n_rows, 10_000):
+        kind = np.arange(first, min(first + 10_000, n_rows)) % _GROUPS
+        weights = np.abs(rng.standard_normal((len(kind), _DIMENSION), dtype=np.float32))
+        noise = 0.05 * rng.standard_normal((len(kind), _WIDTH), dtype=np.float32)
+        file[first : first + len(kind)] = np.einsum("nf,ndf->nd", weights, bases[kind]) + noise
+    file.flush()
+
+
+def _measure(path: Path, method: str, epochs: int) -> None:
+    """Fit in this process alone, so that its peak of memory is the fit's; print what `run_growth` reads."""
+    rows = np.load(path, mmap_mode="r")
+    with measured() as costs:
+        if method == "exact":
+            labels = _exact_labels(rows, _GROUPS, seed=0)
+        else:
+            model = SSCNet(_GROUPS, max_epochs=epochs, warmup=0.5, random_state=0)
+            labels = model.fit(as_views(path)).labels_
+    print(json.dumps({**costs, "accuracy": round(accuracy(np.arange(len(rows)) % _GROUPS, labels), 4)}))
+
+
+if __name__ == "__main__":
+    _measure(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
