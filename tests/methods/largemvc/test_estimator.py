@@ -1,5 +1,6 @@
 """`LargeMvCNet` as a person uses it; spec largemvc, section 4, properties 8, 11 and 12."""
 
+import gc
 import tracemalloc
 import warnings
 
@@ -268,6 +269,33 @@ def test_memory_of_sweeps_does_not_grow_with_the_rows(tmp_path, monkeypatch):
         assert accuracy(kind, model.labels_) > 0.95
     # 8 bytes of label, 8 of weights and 2 of flags a row, twice while pieces are joined
     assert peaks[1] - peaks[0] < 12_000 * 60
+
+
+def test_labelling_holds_one_line_a_row_and_no_piece(fitted, data, monkeypatch):
+    monkeypatch.setattr(inputs, "_CHUNK_BYTES", 2**16)
+    views = as_views([np.tile(x, (160, 1)) for x in data[0]])
+    tracemalloc.start()
+    fitting.assign_all(fitted.network_, fitted.inputs_, views, fitted._centers)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # A line is a label and, for each of three views, a weight and a flag; all columns would be 88 bytes.
+    assert peak < views.n_rows * (8 + 5 * 3) + 2**18
+
+
+def test_labelling_keeps_no_small_arrays_from_piece_to_piece(fitted, data, monkeypatch):
+    monkeypatch.setattr(inputs, "_CHUNK_BYTES", 2**16)
+    alive, encode = [], fitting.encode
+
+    def watched(*args):
+        for piece in encode(*args):
+            alive.append(sum(issubclass(type(one), torch.Tensor) for one in gc.get_objects()))
+            yield piece
+
+    monkeypatch.setattr(fitting, "encode", watched)
+    views = as_views([np.tile(x, (6, 1)) for x in data[0]])
+    fitting.assign_all(fitted.network_, fitted.inputs_, views, fitted._centers)
+    assert len(alive) == 6
+    assert len(set(alive[1:])) == 1  # an array that lies on a tensor keeps it alive
 
 
 BAD = [

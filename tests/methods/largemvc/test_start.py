@@ -104,6 +104,24 @@ def test_views_side_by_side_weigh_the_same_whatever_their_units():
     np.testing.assert_allclose(sizes, 1, rtol=1e-4)
 
 
+def test_moving_rows_raises_modularity_by_what_the_clusters_pull():
+    X, y = rows_of()
+    graph = joined_graph([table_of_present(X, np.ones(200, bool), 10, generator=torch.Generator())])
+    labels = np.random.default_rng(0).integers(4, size=200)
+    ties, _, volume = start.cluster_cuts(graph, labels, 4)
+    pulls, before = start._pulls(ties, volume, labels), start._modularity(graph, labels, 4)
+    for row in range(0, 200, 20):
+        for cluster in range(4):
+            moved = labels.copy()
+            moved[row] = cluster
+            gain = 2 * (pulls[row, cluster] - pulls[row, labels[row]]) / graph.sum()
+            np.testing.assert_allclose(start._modularity(graph, moved, 4) - before, gain, atol=1e-12)
+    spoilt = np.where(np.arange(200) % 3, y, labels)
+    better = start.raise_modularity(graph, spoilt, 4, generator=torch.Generator().manual_seed(0))
+    assert start._modularity(graph, better, 4) > start._modularity(graph, spoilt, 4)
+    assert accuracy(y, better) == 1.0
+
+
 def test_the_share_that_codes_could_explain_is_the_leading_variance():
     generator = torch.Generator().manual_seed(0)
     rows = torch.randn(50, 2, generator=generator) @ torch.randn(2, 7, generator=generator)

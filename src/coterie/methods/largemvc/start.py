@@ -22,6 +22,7 @@ CANDIDATES = ("sample", "none", "feature", "feature-angle", "angle", "root")
 _ROUNDS = 5
 _RESTARTS = 20
 _MOVES = 20
+_HALVES = 20
 
 Tables = dict[tuple[int, str], np.ndarray]
 
@@ -146,7 +147,8 @@ def join_views(
 def best_partition(graph: sparse.csr_matrix, n_clusters: int, *, generator: torch.Generator) -> np.ndarray:
     """Return the partition of highest modularity among twenty, each begun by k-means on the eigenvectors.
 
-    One eigenvector more than clusters: the first hardly varies where the graph is connected.
+    One eigenvector more than clusters: the first hardly varies where the graph is connected. From there rows move
+    while the normalised cut falls, then while modularity rises.
 
     Examples
     --------
@@ -162,7 +164,8 @@ def best_partition(graph: sparse.csr_matrix, n_clusters: int, *, generator: torc
     found = []
     for _ in range(_RESTARTS):
         centers = kmeans(rows, n_clusters, generator=generator, n_init=1, quiet=True).centers
-        found.append(lower_cut(graph, nearest(rows, centers)[0].numpy(), n_clusters))
+        labels = lower_cut(graph, nearest(rows, centers)[0].numpy(), n_clusters)
+        found.append(raise_modularity(graph, labels, n_clusters, generator=generator))
     return max(found, key=lambda labels: _modularity(graph, labels, n_clusters))
 
 
@@ -184,8 +187,45 @@ def lower_cut(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -> 
     return labels
 
 
+def raise_modularity(
+    graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int, *, generator: torch.Generator
+) -> np.ndarray:
+    """Move rows to the clusters that pull most, a random half of them at a time, while modularity rises.
+
+    All rows at once would move past each other.
+    """
+    ties, inside, volume = cluster_cuts(graph, labels, n_clusters)
+    for _ in range(_HALVES):
+        best = _pulls(ties, volume, labels).argmax(1)
+        if (best == labels).all():
+            break
+        half = torch.rand(len(labels), generator=generator).numpy() < 0.5
+        moved = np.where(half, best, labels)
+        cuts = cluster_cuts(graph, moved, n_clusters)
+        if len(np.unique(moved)) < n_clusters or _share_kept(*cuts[1:]) < _share_kept(inside, volume):
+            break
+        labels, (ties, inside, volume) = moved, cuts
+    return labels
+
+
+def _pulls(ties: np.ndarray, volume: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    r"""Return how much each cluster pulls at each row, (n, c): :math:`w_{ic} - d_i v_c / w`.
+
+    w_ic is the weight between row i and cluster c, d_i the row's degree, v_c the cluster's volume without the row
+    and w all the weight. A move raises modularity by 2 / w of what the new cluster pulls more than the old one.
+    """
+    degrees, whole = ties.sum(1), volume.sum()
+    pulls = ties - np.outer(degrees, volume / whole)
+    pulls[np.arange(len(labels)), labels] += degrees**2 / whole
+    return pulls
+
+
 def _modularity(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -> float:
-    _, inside, volume = cluster_cuts(graph, labels, n_clusters)
+    return _share_kept(*cluster_cuts(graph, labels, n_clusters)[1:])
+
+
+def _share_kept(inside: np.ndarray, volume: np.ndarray) -> float:
+    """Return the share of the weight inside clusters beyond what chance would give: modularity."""
     whole = volume.sum()
     return float((inside / whole - (volume / whole) ** 2).sum())
 
