@@ -21,6 +21,7 @@ from coterie import SSCNet, as_views
 from coterie.metrics import accuracy
 
 _HELD_OUT = 0.2
+_ALONE = 50
 _GROUPS, _WIDTH, _DIMENSION = 10, 200, 5
 _EXACT_ROWS = 10_000
 
@@ -38,16 +39,15 @@ def run_new_rows(names: Sequence[str], seeds: Sequence[int], folder: Path) -> No
             new, known = np.sort(order[:n_new]), np.sort(order[n_new:])
             model = SSCNet(len(np.unique(truth)), random_state=seed).fit(views.select(known))
             labels = model.predict(views.select(new))
-            alone = [
-                int(model.predict(views.select(new[i : i + 1]))[0]) for i in range(0, n_new, n_new // 50)
-            ]
+            some = slice(None, None, max(1, n_new // _ALONE))
+            alone = [int(model.predict(views.select(new[i : i + 1]))[0]) for i in range(n_new)[some]]
             record = {
                 **case,
                 "rows": len(known),
                 "new_rows": n_new,
                 "accuracy": round(accuracy(truth[known], model.labels_), 4),
                 "new_accuracy": round(_carried_over(truth, known, new, model.labels_, labels), 4),
-                "alone_equals_batch": bool((labels[:: n_new // 50][: len(alone)] == alone).all()),
+                "alone_equals_batch": bool((labels[some] == alone).all()),
             }
             add_record("new-rows", {**record, "machine": machine()})
             print(record, flush=True)

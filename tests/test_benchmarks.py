@@ -4,11 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks import labels, records, solve, speed, views
+from benchmarks import labels, records, solve, speed, subspaces, views
 from benchmarks.accuracy import run_accuracy
 from scipy import sparse
 
 from coterie import as_views
+from coterie.engine import schedule
 from coterie.errors import InputError
 from coterie.methods.fucsmf.problem import Graph
 
@@ -100,6 +101,38 @@ def test_scale_runs_in_a_process_of_its_own(results, monkeypatch):
     assert record["ratio_to_bare_products"] > 0
     assert record["peak_mb"] > 50
     assert record["accuracy"] > 0.9
+
+
+def test_new_rows_and_traces_are_measured_and_resumed(results, tmp_path, monkeypatch):
+    monkeypatch.setitem(subspaces.SETS, "small", SmallSet())
+    monkeypatch.setattr(schedule, "_LEAST_STEPS", 40)
+    monkeypatch.setattr(schedule, "_MOST_EPOCHS", 20)
+    for _ in range(2):
+        subspaces.run_new_rows(["small"], [0], tmp_path)
+        subspaces.run_spectral(["small"], [0], tmp_path)
+    (new,) = json.loads((results / "new-rows.json").read_text())
+    assert new["rows"] + new["new_rows"] == 90
+    assert new["alone_equals_batch"]
+    assert abs(new["accuracy"] - new["new_accuracy"]) < 0.2
+    (traced,) = json.loads((results / "spectral.json").read_text())
+    assert traced["optimum"] <= traced["trace"] + 1e-4 < 1.2 * traced["optimum"] + 1e-2
+    assert traced["orthogonality_error"] < 1e-4
+    assert traced["exact_accuracy"] > 0.5
+
+
+def test_the_accuracy_of_new_rows_uses_the_classes_of_the_known_ones():
+    truth = np.array([0, 0, 1, 1, 0, 1])
+    known, new = np.arange(4), np.array([4, 5])
+    found = subspaces._carried_over(truth, known, new, np.array([1, 1, 0, 0]), np.array([1, 1]))
+    assert found == pytest.approx(0.5)
+
+
+def test_growth_runs_in_a_process_of_its_own(results):
+    subspaces.run_growth([400], 4)
+    learnt, exact = json.loads((results / "growth.json").read_text())
+    assert (learnt["method"], exact["method"]) == ("SSCNet", "exact")
+    assert learnt["peak_mb"] > 50
+    assert exact["accuracy"] > 0.5
 
 
 def labelled_problem():

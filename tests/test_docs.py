@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from coterie.methods.pcx import build
+from coterie.engine import schedule
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -18,8 +18,10 @@ def python_blocks(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page)], ids=lambda page: page.name)
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(build, "_LEAST_STEPS", 40)  # the pages show defaults; here a short training will do
-    monkeypatch.setattr(build, "_MOST_EPOCHS", 4)
+    monkeypatch.setattr(
+        schedule, "_LEAST_STEPS", 40
+    )  # the pages show defaults; here a short training will do
+    monkeypatch.setattr(schedule, "_MOST_EPOCHS", 4)
     names: dict = {}
     for block in python_blocks(page):
         exec(compile(block, str(page), "exec"), names)

@@ -42,6 +42,15 @@ def test_the_euclidean_map_can_be_undone():
     torch.testing.assert_close(space.inverse(space(rows)), rows)
 
 
+@pytest.mark.parametrize("kind", ["euclidean", "whitened"])
+def test_directions_are_what_the_linear_part_of_the_map_takes_back(kind):
+    rows = torch.randn(60, 5, generator=torch.Generator().manual_seed(0)) * torch.arange(1.0, 6)
+    space = MetricSpace(kind, 5).fit(rows)
+    given = torch.randn(3, 5, generator=torch.Generator().manual_seed(1))
+    linear = space.rotation if kind == "whitened" else torch.eye(5)
+    torch.testing.assert_close(space.directions(given @ linear / space.spread), given, atol=1e-4, rtol=1e-4)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_constant_and_zero_rows_stay_finite(kind):
     rows = torch.zeros(5, 16)
