@@ -17,8 +17,6 @@ from torch import Tensor, nn
 from coterie.methods.sscnet.dictionaries import Dictionary
 from coterie.ops.shrinkage import shrink_rows, soft_threshold
 
-ERRORS = ("column", "element")
-
 
 @dataclass(frozen=True)
 class Coded:

@@ -22,7 +22,7 @@ _LEAST = 1e-30
 
 
 @dataclass(frozen=True)
-class Coded:
+class SparseCodes:
     """Sparse codes of rows.
 
     Attributes
@@ -55,7 +55,7 @@ def sparse_code(
     tol: float = 1e-3,
     max_iter: int = 1000,
     forbid_self: bool = False,
-) -> Coded:
+) -> SparseCodes:
     r"""Write every row as a sparse combination of atoms and an error.
 
     .. math:: \min_{Z, E} \lVert Z \rVert_1 + \sum_i \lambda_i \lVert e_i \rVert
@@ -103,7 +103,7 @@ def sparse_code(
 
     Returns
     -------
-    Coded
+    SparseCodes
 
     Warns
     -----
@@ -117,7 +117,7 @@ def sparse_code(
     >>> coded.codes.round(decimals=3) + 0
     tensor([[0., 0., 1.]])
     """
-    found = Coded(X.new_zeros(len(X), A.shape[1]), X.clone(), X.new_zeros(len(X)), 0, True)
+    found = SparseCodes(X.new_zeros(len(X), A.shape[1]), X.clone(), X.new_zeros(len(X)), 0, True)
     weights = torch.as_tensor(lam, dtype=X.dtype, device=X.device).expand(len(X))[:, None]
     dictionary = _Dictionary(A)
     for rows in torch.arange(len(X), device=X.device).split(_BLOCK):
@@ -133,7 +133,7 @@ def sparse_code(
     return found
 
 
-def _solve(block: _Block, found: Coded, tol: float, max_iter: int) -> Coded:
+def _solve(block: _Block, found: SparseCodes, tol: float, max_iter: int) -> SparseCodes:
     """Write the codes of a block where they belong, each when it is done."""
     converged = True
     for step in range(1, max_iter + 1):

@@ -20,7 +20,7 @@ from coterie.errors import InputError
 from coterie.methods.costs import CostClusterer
 from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, sizes, whole
 from coterie.methods.sscnet import dictionaries, fitting
-from coterie.methods.sscnet.blocks import ERRORS
+from coterie.methods.sscnet.coding import ERRORS
 from coterie.methods.sscnet.fitting import Parts, Told
 from coterie.nn.metric import KINDS, MetricChoice
 from coterie.nn.state import load_arrays, module_arrays
