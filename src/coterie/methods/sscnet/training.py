@@ -4,37 +4,31 @@
 
 from __future__ import annotations
 
-import copy
+import dataclasses
 
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives
 from coterie.data.batches import Batch, Batches
-from coterie.data.subsets import some_rows
 from coterie.engine.pairs import NeighbourPairs
 from coterie.engine.schedule import mixed_seed
 from coterie.methods.sscnet import objective
-from coterie.methods.sscnet.landmarks import Landmarks
+from coterie.methods.sscnet.landmarks import Landmarks, Refreshed
 from coterie.methods.sscnet.network import SSCNetwork
 from coterie.methods.sscnet.settings import Settings
+from coterie.methods.sscnet.starting import best_start, looked_at
 from coterie.nn.contrast import neighbour_contrast
-from coterie.nn.forward import passes
 from coterie.ops.affinity import knn_affinity
-from coterie.ops.distances import nearest
-from coterie.ops.kmeans import kmeans
 from coterie.ops.stiefel import EigenLayers
 from coterie.store import below
 
 PHASES = 3
 _REPLAY = 64
-_CUTS = 5
 _TEACH_STEPS = 300
 _TEACH_RATE = 1e-2
 _LEAST_SPREAD = 1e-12
-_CLEARLY = 0.005
 
 
 class SSCTask:
@@ -76,7 +70,7 @@ class SSCTask:
         self._epoch = 0
         self._step = 0
         self._draws = torch.Generator()
-        self._found: dict[str, float | int] = {}
+        self._found = Refreshed(0.0, 0)
 
     # The loop's steps
 
@@ -120,20 +114,29 @@ class SSCTask:
         """Return the phase, and what the last refresh found."""
         if self.settings.in_warmup(epoch):
             return {"phase": "codes"}
-        return {"phase": "joint", **self._found}
+        found = self._found
+        return {
+            "phase": "joint",
+            "trace": found.trace,
+            "components": found.components,
+            "changed": found.changed,
+        }
 
     def state(self) -> dict[str, Tensor]:
-        """Return the network, the landmarks and the layers."""
-        return {
+        """Return the network, the landmarks, the layers, and what the last refresh found."""
+        state = {
             f"{name}.{key}": tensor
             for name, module in self._modules().items()
             for key, tensor in module.state_dict().items()
         }
+        return state | {"found": torch.tensor(dataclasses.astuple(self._found), dtype=torch.float64)}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Go back to what `state` returned."""
         for name, module in self._modules().items():
             module.load_state_dict(below(f"{name}.", state))
+        trace, components, changed = state["found"].tolist()
+        self._found = Refreshed(trace, int(components), changed)
 
     def _modules(self) -> dict[str, torch.nn.Module]:
         return {"network": self.network, "landmarks": self.landmarks, "layers": self.layers}
@@ -182,33 +185,21 @@ class SSCTask:
 
     # Landmarks
 
-    @torch.no_grad()
     def start(self) -> None:
-        """Draw landmarks several times, cut each graph several times, keep what holds neighbours together best.
-
-        Different landmarks, graphs and seeds of k-means give very different partitions (measured: the graph of
-        embeddings ACC .94 and that of codes .72 on MNIST, but .79 and .88 on digits); without labels the modularity
-        of the neighbours among all rows tells which to trust. The graph of embeddings must be clearly better.
-        """
-        generator = torch.Generator().manual_seed(mixed_seed(self.seed, -1))
-        candidates = [
-            self._draw_landmarks(number, by_code, generator)
-            for number in range(self.settings.n_starts if self.pairs is not None else 1)
-            for by_code in self._graphs()
-        ]
-        cuts = [self._cuts(one, generator) for one in candidates]
-        best, cut = (0, 0) if self.pairs is None else self._best(candidates, cuts)
-        chosen = candidates[best]
-        chosen.cut(cuts[best][cut])
-        self.landmarks.load_state_dict(chosen.state_dict())
+        """Choose landmarks, cut their graph, and teach the last two maps what was found."""
+        chosen = best_start(
+            self.network,
+            self.landmarks,
+            self.batches,
+            self.pairs,
+            graph_on=self.settings.graph_on,
+            n_starts=self.settings.n_starts,
+            seed=self.seed,
+        )
+        self.landmarks.load_state_dict(chosen.landmarks.state_dict())
+        self._found = chosen.found
         self._teach()
 
-    def _graphs(self) -> tuple[bool, ...]:
-        """Return for each graph that the start tries whether it compares codes; without pairs there is no choice."""
-        given = {"code": (True,), "embedding": (False,)}
-        return given.get(self.settings.graph_on, (False, True) if self.pairs is not None else (True,))
-
-    @torch.enable_grad()
     def _teach(self) -> None:
         """Teach the last two maps the landmarks' places and clusters before they take part in training."""
         network, landmarks = self.network, self.landmarks
@@ -229,55 +220,7 @@ class SSCTask:
         """Cut the landmarks' graph again, with their present codes."""
         generator = torch.Generator().manual_seed(mixed_seed(self.seed, -2 - self._epoch))
         compared = looked_at(self.network, self.landmarks.rows, bool(self.landmarks.by_code))
-        found = self.landmarks.refresh(compared, self.settings.n_layers, generator)
-        self._found = {"trace": found.trace, "components": found.components, "changed": found.changed}
-
-    def _draw_landmarks(self, number: int, by_code: bool, generator: torch.Generator) -> Landmarks:
-        landmarks = copy.deepcopy(self.landmarks)
-        landmarks.by_code.fill_(by_code)
-        chosen = some_rows(self.batches.views.n_rows, len(landmarks.rows), mixed_seed(self.seed, number))
-        landmarks.rows.copy_(self._tensor(self.batches.read(chosen)))
-        found = landmarks.start(looked_at(self.network, landmarks.rows, by_code), generator)
-        self._found = {"trace": found.trace, "components": found.components}
-        return landmarks
-
-    def _cuts(self, landmarks: Landmarks, generator: torch.Generator) -> list[Tensor]:
-        """Return the centres of several seedings of k-means, the usual one first."""
-        k = len(landmarks.centers)
-        more = [
-            kmeans(landmarks.places(), k, generator=generator, n_init=2, quiet=True).centers
-            for _ in range(_CUTS - 1)
-        ]
-        return [landmarks.centers.clone(), *more]
-
-    def _best(self, candidates: list[Landmarks], cuts: list[list[Tensor]]) -> tuple[int, int]:
-        """Return the numbers of the landmarks and of the cut whose votes have the highest modularity."""
-        assert self.pairs is not None
-        n_rows, k = self.batches.views.n_rows, self.settings.n_clusters
-        labels = np.zeros((len(candidates), _CUTS, n_rows), dtype=np.int32)
-        tables = [
-            torch.cat([F.one_hot(nearest(one.places(), centers)[0], k) for centers in theirs], 1).float()
-            for one, theirs in zip(candidates, cuts, strict=True)
-        ]
-        start = 0
-        for views in self.batches.in_order():
-            rows = self._tensor(views)
-            compared = {by_code: looked_at(self.network, rows, by_code) for by_code in self._graphs()}
-            part = slice(start, start + len(rows))
-            for found, one, table in zip(labels, candidates, tables, strict=True):
-                shares = one.votes(compared[bool(one.by_code)]).mean(table).view(len(rows), _CUTS, k)
-                found[:, part] = shares.argmax(2).T.cpu().numpy()
-            start = part.stop
-        scores = np.array([[self._score(found) for found in some] for some in labels])
-        # Embeddings of small data fall into islands that say little, and may score as high by a hair (COIL-20).
-        scores[[not bool(one.by_code) for one in candidates]] -= _CLEARLY
-        return divmod(int(scores.argmax()), _CUTS)
-
-    def _score(self, labels: np.ndarray) -> float:
-        """Return the modularity of a partition; one that leaves a cluster empty comes last."""
-        assert self.pairs is not None
-        empty = len(np.unique(labels)) < self.settings.n_clusters
-        return self.pairs.modularity(labels) - empty
+        self._found = self.landmarks.refresh(compared, self.settings.n_layers, generator)
 
     def _tensor(self, views: list[np.ndarray]) -> Tensor:
         return torch.from_numpy(views[0] if len(views) == 1 else np.hstack(views)).to(self.device)
@@ -285,13 +228,3 @@ class SSCTask:
 
 def _stacked(views: list[np.ndarray], others: list[np.ndarray]) -> list[np.ndarray]:
     return [np.concatenate(pair) for pair in zip(views, others, strict=True)]
-
-
-@torch.no_grad()
-def looked_at(network: SSCNetwork, rows: Tensor, by_code: bool) -> Tensor:
-    """Return what a graph compares of rows, (b, m) sparse codes or (b, p) embeddings, each row on its own."""
-    found = []
-    for part, size in passes(rows):
-        codes = network.code(part).codes[:size]
-        found.append(codes if by_code else network.embed(codes))
-    return torch.cat(found)
