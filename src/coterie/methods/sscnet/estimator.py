@@ -86,7 +86,7 @@ class SSCNet(CostClusterer):
         Eigen-layers of a refresh.
     refresh_every : int, default=2
         Epochs between two refreshes of the landmarks.
-    n_starts : int, default=3
+    n_starts : int, default=6
         Draws of landmarks that the start tries, for each of the graphs.
     max_epochs : int or "auto", default="auto"
         Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
@@ -238,7 +238,7 @@ class SSCNet(CostClusterer):
         graph_neighbors: int = 15,
         n_layers: int = 20,
         refresh_every: int = 2,
-        n_starts: int = 3,
+        n_starts: int = 6,
         max_epochs: int | str = "auto",
         warmup: float = 0.8,
         batch_size: int = 256,
