@@ -191,3 +191,14 @@ def test_a_student_that_parts_neighbours_is_not_listened_to(monkeypatch):
 
 def test_the_papers_preset_has_no_student():
     assert PCX(2, preset="paper")._resolved()["student"] == 0
+
+
+def test_an_interrupted_fit_is_finished_without_the_student(monkeypatch):
+    def interrupted(self, batch):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(student.StudentTask, "losses", interrupted)
+    X = np.random.default_rng(0).normal(size=(120, 6)).astype(np.float32)
+    model = PCX(3, hidden=(16,), n_code=3, batch_size=40, max_epochs=8, random_state=0, n_threads=1).fit(X)
+    assert model.n_iter_ == 6
+    assert len(np.unique(model.labels_)) == 3

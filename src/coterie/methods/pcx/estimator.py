@@ -395,7 +395,7 @@ class PCX(CostClusterer):
         task, loop = fitting.make_loop(params, parts, self._callbacks(parts))
         loop.run()
         if not task.started:
-            task.start()
+            task.start(correct_it=not loop.interrupted)
         self.scaler_, self.metric_, self.network_ = parts.scaler, parts.metric, parts.network
         self.history_ = loop.history
         self._finish(parts, task.settings)

@@ -178,8 +178,8 @@ class PCXTask:
     # The start of the centroids
 
     @torch.no_grad()
-    def start(self) -> None:
-        """Place the centroids and the sizes."""
+    def start(self, correct_it: bool = True) -> None:
+        """Place the centroids and the sizes; a student corrects the clusters unless time is short."""
         settings, network = self.settings, self.network
         generator = torch.Generator().manual_seed(mixed_seed(self.seed, -1))
         if settings.init == "xavier":
@@ -192,7 +192,8 @@ class PCXTask:
             codes = self.encode_all()
             score = self._score_partition(codes, generator)
             labels = partition(codes, settings.n_clusters, settings.init, generator=generator, score=score)
-            labels = self._correct(labels, generator)
+            if correct_it:
+                labels = self._correct(labels, generator)
             self._held = labels.to("cpu", torch.int32)
             counts, sums = objective.count_and_sum(codes, labels, settings.n_clusters)
             network.centroids.copy_(sums / counts.clamp(min=1)[:, None])
@@ -202,7 +203,8 @@ class PCXTask:
     def _correct(self, labels: Tensor, generator: torch.Generator) -> Tensor:
         """Return the clusters as a student corrects them, if neighbours share a cluster no less for it."""
         settings, network, pairs = self.settings, self.network, self.pairs
-        if pairs is None or settings.student == 0:
+        n_epochs = math.ceil(settings.student * settings.max_epochs)
+        if pairs is None or n_epochs == 0:
             return labels
         found = correct(
             labels,
@@ -210,7 +212,7 @@ class PCXTask:
             self.batches,
             pairs,
             widths=[len(network.space.center), *settings.hidden, settings.n_clusters],
-            n_epochs=math.ceil(settings.student * settings.max_epochs),
+            n_epochs=n_epochs,
             generator=generator,
             collectives=self.collectives,
         )
