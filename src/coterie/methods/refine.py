@@ -15,6 +15,7 @@ from coterie.data import Views, as_views
 from coterie.errors import InputError
 from coterie.methods.base import Clusterer
 from coterie.methods.fucsmf import FUCSMF
+from coterie.methods.fucsmf.labels import whole_numbers
 
 _SEEDS = 10
 # Of the gradient: 2 of 70,000 labels of MNIST differ from the exact ones, and a click costs half.
@@ -168,13 +169,7 @@ def as_labels(y: Any, n_rows: int) -> np.ndarray:
     if y is None:
         return labels
     if not isinstance(y, Mapping):
-        given = np.asarray(y)
-        if given.shape != (n_rows,):
-            raise InputError(
-                f"y has shape {given.shape}, but there are {n_rows} rows; give one label a row, -1 where there is "
-                "none, or a mapping from rows to labels."
-            )
-        return given
+        return whole_numbers(y, n_rows)
     for row, label in y.items():
         if not (isinstance(row, (int, np.integer)) and 0 <= row < n_rows):
             raise InputError(f"y labels row {row!r}, but the rows are 0 to {n_rows - 1}.")

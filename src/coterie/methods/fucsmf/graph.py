@@ -187,14 +187,14 @@ def fit_views(
     views = []
     for v, block in enumerate(blocks):
         own = torch.from_numpy(block[there[:, v]])
-        few = own[torch.from_numpy(some_rows(len(own), _METRIC_ROWS, seed))]
-        view = AnchorView.fit(few, metric=metric, n_neighbors=n_nearest, generator=generator)
+        few = torch.from_numpy(some_rows(len(own), _METRIC_ROWS, seed))
+        view = AnchorView.fit(own[few], metric=metric, n_neighbors=n_nearest, generator=generator)
         embedded = view.embed(own)
         if given is not None:
             placed = view.embed(torch.from_numpy(given[v]))
         else:
             placed = _place(embedded, min(n_anchors, len(embedded)), str(anchors), generator)
-        view.place(placed, view.embed(few), min(n_nearest, len(placed) - 1))
+        view.place(placed, embedded[few], min(n_nearest, len(placed) - 1))
         views.append(view)
     return AnchorViews(scaler, views, n_nearest)
 

@@ -41,7 +41,7 @@ def read_labels(
     Traceback (most recent call last):
     coterie.errors.InputError: y has label 5 in row 2, which is none of the classes [0, 1]; -1 is no label.
     """
-    labels = np.full(n_rows, -1, dtype=np.int64) if y is None else _whole_numbers(y, n_rows)
+    labels = np.full(n_rows, -1, dtype=np.int64) if y is None else whole_numbers(y, n_rows)
     known = labels >= 0
     seen = np.unique(labels[known])
     if classes is None:
@@ -67,7 +67,14 @@ def read_labels(
     return np.where(known, np.searchsorted(all_classes, labels), -1), all_classes
 
 
-def _whole_numbers(y: Any, n_rows: int) -> np.ndarray:
+def whole_numbers(y: Any, n_rows: int) -> np.ndarray:
+    """Return labels as an array of integers, one a row.
+
+    Examples
+    --------
+    >>> whole_numbers([1.0, -1.0], 2)
+    array([ 1, -1])
+    """
     given = np.asarray(y)
     if given.shape != (n_rows,):
         raise InputError(
