@@ -6,7 +6,7 @@ import numpy as np
 
 from coterie.explore.markup import Html, details, element, join, table
 from coterie.explore.palette import colours
-from coterie.explore.pieces import counted, section, swatch, thumbnail
+from coterie.explore.pieces import counted, histogram, section, swatch, thumbnail
 from coterie.explore.summary import Cluster, Summary
 
 _BARS = 20
@@ -182,36 +182,14 @@ def confidence_panel(summary: Summary) -> Html:
     counts = summary.histogram
     share = counts / counts.sum()
     edges = np.linspace(0, 1, len(counts) + 1)
-    columns = [
-        element(
-            "i",
-            "",
-            style=f"height:{100 * part / share.max():.1f}%",
-            title=f"{low:.2f} to {high:.2f}: {part:.1%}",
-        )
-        for part, low, high in zip(share, edges[:-1], edges[1:], strict=True)
-    ]
     sure = float(share[edges[:-1] >= 0.9 - 1e-9].sum())
     unsure = float(share[edges[1:] <= 0.5 + 1e-9].sum())
     words = f"{sure:.0%} of the rows have a confidence of 0.9 or more, {unsure:.0%} of 0.5 or less."
-    plot = element(
-        "div", *columns, class_="histogram", role="img", aria_label=f"Histogram of confidence. {words}"
-    )
-    axis = element(
-        "div", *(element("span", mark) for mark in ("0", "0.25", "0.5", "0.75", "1")), class_="axis"
-    )
-    numbers = table(
-        "Rows by confidence",
-        ["Confidence", "Share of rows"],
-        [
-            [f"{a:.2f} to {b:.2f}", f"{part:.1%}"]
-            for a, b, part in zip(edges[:-1], edges[1:], share, strict=True)
-        ],
-    )
     note = f"Membership of a row in its own cluster. {words}"
     if len(summary.sample.rows) < summary.n_rows:
         note += " Estimated from the sample."
-    return section("confidence", "Confidence", plot, axis, details("Numbers in a table", numbers), note=note)
+    shown = histogram("confidence", counts, edges, words=words)
+    return section("confidence", "Confidence", shown, note=note)
 
 
 def uncertain_panel(summary: Summary) -> Html:

@@ -1,6 +1,11 @@
 """Small pieces that several parts of the page use."""
 
-from coterie.explore.markup import Html, element, text
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.explore.markup import Html, details, element, join, table, text
 from coterie.explore.pictures import data_uri
 from coterie.explore.summary import Summary
 
@@ -44,3 +49,33 @@ def thumbnail(summary: Summary, row: int, alt: str) -> Html:
     if summary.thumbnails is None or row not in summary.thumbnails.rows:
         return Html("")
     return image(data_uri(summary.thumbnails.rows[row]), alt)
+
+
+def histogram(name: str, counts: NDArray[np.floating], edges: NDArray[np.floating], *, words: str) -> Html:
+    """Draw how rows spread over a quantity with plain boxes, and fold its numbers away below.
+
+    Parameters
+    ----------
+    name : str
+        The quantity, in small letters.
+    counts : ndarray of shape (bins,)
+        Rows in each step.
+    edges : ndarray of shape (bins + 1,)
+        Where the steps begin and end, evenly spaced.
+    words : str
+        What the histogram says, for those who cannot see it.
+    """
+    share = counts / counts.sum()
+    steps = [f"{low:.2f} to {high:.2f}" for low, high in pairwise(edges)]
+    boxes = [
+        element("i", "", style=f"height:{100 * part / share.max():.1f}%", title=f"{step}: {part:.1%}")
+        for part, step in zip(share, steps, strict=True)
+    ]
+    plot = element("div", *boxes, class_="histogram", role="img", aria_label=f"Histogram of {name}. {words}")
+    marks = (element("span", f"{mark:g}") for mark in np.linspace(edges[0], edges[-1], 5))
+    numbers = table(
+        f"Rows by {name}",
+        [name.capitalize(), "Share of rows"],
+        [[step, f"{part:.1%}"] for step, part in zip(steps, share, strict=True)],
+    )
+    return join([plot, element("div", *marks, class_="axis"), details("Numbers in a table", numbers)])
