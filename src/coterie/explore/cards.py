@@ -1,14 +1,11 @@
 """The cards of the clusters: what each one is like."""
 
 from coterie.explore.features import Feature
-from coterie.explore.markup import Html, details, element, join, table
+from coterie.explore.markup import Html, element, join, table
 from coterie.explore.palette import colours
 from coterie.explore.pictures import data_uri
-from coterie.explore.pieces import counted, image, section, swatch, thumbnail
+from coterie.explore.pieces import counted, folded_cards, image, section, swatch, thumbnail
 from coterie.explore.summary import Cluster, Summary
-
-_CARDS_WITH_IMAGES = 24
-_CARDS_WITH_FEATURES = 12
 
 
 def clusters_panel(summary: Summary) -> Html:
@@ -16,12 +13,7 @@ def clusters_panel(summary: Summary) -> Html:
     ordered = sorted(summary.clusters, key=lambda cluster: -cluster.size)
     palette = colours(len(ordered))
     cards = [_card(summary, cluster, palette[cluster.number]) for cluster in ordered if cluster.size]
-    kind = "cards pictures" if summary.thumbnails else "cards"
-    first = _CARDS_WITH_IMAGES if summary.thumbnails else _CARDS_WITH_FEATURES
-    parts: list[Html] = [element("div", *cards[:first], class_=kind)]
-    if len(cards) > first:
-        rest = element("div", *cards[first:], class_=kind)
-        parts.append(details(f"Show the other {len(cards) - first} clusters", rest))
+    parts = folded_cards(cards, pictures=summary.thumbnails is not None)
     return section("clusters", "Clusters", *parts, note=_cards_note(summary))
 
 

@@ -4,7 +4,9 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from coterie.explore.coding import LandmarkGraph
 from coterie.explore.palette import colours
 from coterie.explore.summary import Summary
 from coterie.explore.training import Curve, Training
@@ -26,8 +28,7 @@ def map_figure(summary: Summary) -> dict[str, Any]:
         makes it; `groups`, from the name of a colouring to the group of each dot and of each diamond.
     """
     sample, xy = summary.sample, summary.projection.coordinates
-    span = float(np.ptp(xy)) or 1.0
-    points = {"x": np.round(xy[:, 0] / span, 4).tolist(), "y": np.round(xy[:, 1] / span, 4).tolist()}
+    points = _points(xy)
     hover: list[list[Any]] = [
         [int(row), int(label), round(float(confidence), 3)]
         for row, label, confidence in zip(sample.rows, sample.labels, sample.confidence, strict=True)
@@ -67,6 +68,12 @@ def map_figure(summary: Summary) -> dict[str, Any]:
     return {"data": [dots, diamonds], "layout": _map_layout(), "modes": modes, "groups": groups}
 
 
+def _points(xy: NDArray[np.float64]) -> dict[str, list[float]]:
+    """Write coordinates with no more digits than can be seen."""
+    span = float(np.ptp(xy)) or 1.0
+    return {"x": np.round(xy[:, 0] / span, 4).tolist(), "y": np.round(xy[:, 1] / span, 4).tolist()}
+
+
 def _confidence_mode(summary: Summary) -> dict[str, Any]:
     return {
         "color": np.round(summary.sample.confidence, 3).tolist(),
@@ -100,6 +107,30 @@ def _map_layout() -> dict[str, Any]:
         "showlegend": False,
         "hovermode": "closest",
     }
+
+
+def landmark_figure(graph: LandmarkGraph) -> dict[str, Any]:
+    """Build the graph of the landmarks: all edges as one broken line below one dot per landmark.
+
+    Returns
+    -------
+    dict
+        `data` and `layout` as plotly wants them.
+    """
+    points = _points(graph.projection.coordinates)
+    lines = {
+        axis: [at for a, b in graph.edges.tolist() for at in (values[a], values[b], None)]
+        for axis, values in points.items()
+    } | {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "opacity": 0.35}
+    labels = graph.labels.tolist()
+    dots = points | {
+        "type": "scatter",
+        "mode": "markers",
+        "customdata": labels,
+        "hovertemplate": "landmark %{pointNumber}<br>cluster %{customdata}<extra></extra>",
+        "marker": _discrete(labels, colours(len(graph.shares))) | {"size": 5, "opacity": 0.9},
+    }
+    return {"data": [lines, dots], "layout": _map_layout()}
 
 
 def curve_figures(training: Training) -> list[dict[str, Any]]:

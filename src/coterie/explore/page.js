@@ -3,6 +3,7 @@
 (function () {
   const report = JSON.parse(document.getElementById("report-data").textContent);
   const mapPlot = document.getElementById("map-plot");
+  const landmarkPlot = document.getElementById("landmark-plot");
   const curvePlots = Array.from(document.querySelectorAll(".plot.curve"));
   const chipGroups = Array.from(document.querySelectorAll(".chips"));
   const narrow = window.matchMedia("(max-width: 800px)");
@@ -43,11 +44,23 @@
     // A finger that scrolls the page must not drag the map.
     const layout = Object.assign({}, figure.layout, theme(), { dragmode: narrow.matches ? false : "pan" });
     layout.margin = Object.assign({}, layout.margin, { b: figure.data[0].marker.showscale ? 56 : 10 });
-    const options = Object.assign({}, config, {
+    return Plotly.react(mapPlot, figure.data, layout, mapOptions());
+  }
+
+  function mapOptions() {
+    return Object.assign({}, config, {
       displayModeBar: !narrow.matches,
       modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]],
     });
-    return Plotly.react(mapPlot, figure.data, layout, options);
+  }
+
+  // Only a model with landmarks has their graph.
+  function drawLandmarks() {
+    const figure = report.landmarks;
+    if (!figure) return;
+    figure.data[0].line = { color: colour("--band"), width: 1 };
+    const layout = Object.assign({}, figure.layout, theme(), { dragmode: narrow.matches ? false : "pan" });
+    Plotly.react(landmarkPlot, figure.data, layout, mapOptions());
   }
 
   function drawCurves() {
@@ -118,6 +131,7 @@
 
   function draw() {
     colourBy(currentMode());
+    drawLandmarks();
     drawCurves();
   }
 

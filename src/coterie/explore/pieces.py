@@ -1,5 +1,6 @@
 """Small pieces that several parts of the page use."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -8,6 +9,9 @@ from numpy.typing import NDArray
 from coterie.explore.markup import Html, details, element, join, table, text
 from coterie.explore.pictures import data_uri
 from coterie.explore.summary import Summary
+
+_CARDS_WITH_IMAGES = 24
+_CARDS_WITH_FEATURES = 12
 
 
 def section(identifier: str, heading: str, *children: object, note: object = None) -> Html:
@@ -32,6 +36,16 @@ def counted(number: int, noun: str) -> str:
     ('1 row', '1,200 rows')
     """
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def folded_cards(cards: Sequence[Html], *, pictures: bool) -> list[Html]:
+    """Lay cards out in a grid, with those beyond the first few folded away; cards of pictures are smaller."""
+    kind, first = ("cards pictures", _CARDS_WITH_IMAGES) if pictures else ("cards", _CARDS_WITH_FEATURES)
+    parts = [element("div", *cards[:first], class_=kind)]
+    if len(cards) > first:
+        rest = element("div", *cards[first:], class_=kind)
+        parts.append(details(f"Show the other {len(cards) - first} clusters", rest))
+    return parts
 
 
 def swatch(colour: str) -> Html:

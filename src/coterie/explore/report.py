@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from coterie import __version__
 from coterie.errors import InputError
 from coterie.explore import cards, figures, panels
+from coterie.explore.coding_panel import coding_panel
 from coterie.explore.markup import Html, element, join, json_for_script
 from coterie.explore.summary import Summary, summarise
 from coterie.explore.view_panel import views_panel
@@ -110,9 +111,13 @@ def render_page(summary: Summary, plotly_script: str, *, title: str | None = Non
         element("header", element("h1", name), panels.facts(summary)),
         element("main", *_sections(summary)),
         element("footer", f"Written by coterie {__version__}."),
-        element("noscript", "The map and the training curves need JavaScript; all tables work without it."),
+        element("noscript", "The plots need JavaScript; all tables work without it."),
     ]
-    data = {"map": figures.map_figure(summary), "curves": figures.curve_figures(summary.training)}
+    data = {
+        "map": figures.map_figure(summary),
+        "landmarks": None if summary.coding is None else figures.landmark_figure(summary.coding.graph),
+        "curves": figures.curve_figures(summary.training),
+    }
     return join(
         [
             Html('<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'),
@@ -136,6 +141,7 @@ def _sections(summary: Summary) -> list[Html]:
         cards.clusters_panel(summary),
         element("div", panels.sizes_panel(summary), panels.confidence_panel(summary), class_="beside"),
         panels.uncertain_panel(summary),
+        coding_panel(summary),
         panels.training_panel(summary),
         panels.parameters_panel(summary),
     ]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie.errors import InputError
+from coterie.explore.coding import Coding, read_coding
 from coterie.explore.features import Feature
 from coterie.explore.pictures import ImageLayout
 from coterie.explore.projection import Projection, project
@@ -114,6 +115,8 @@ class Summary:
         The known classes.
     viewing : Viewing or None
         What the model says about its views, when it has several.
+    coding : Coding or None
+        What the model says about its sparse codes, when it has any.
     training : Training
         Curves and phases.
     parameters, versions : dict of str to str
@@ -133,6 +136,7 @@ class Summary:
     thumbnails: Thumbnails | None
     classes: Classes | None
     viewing: Viewing | None
+    coding: Coding | None
     training: Training
     parameters: dict[str, str]
     versions: dict[str, str]
@@ -197,6 +201,9 @@ def summarise(
     least_certain = np.argsort(sample.confidence, kind="stable")[:_LEAST_CERTAIN_ROWS].tolist()
     shown = {row for c in clusters for row in [c.exemplar, *c.typical] if row is not None}
     shown.update(sample.rows[least_certain].tolist())
+    coding = read_coding(model, table, labels, layout=layout, embedding=embedding, random_state=random_state)
+    if coding is not None:
+        shown.update(one.row for one in coding.worst)
     parameters = {name: repr(value) for name, value in sorted(model.get_params().items())}
     return Summary(
         method=type(model).__name__,
@@ -217,6 +224,7 @@ def summarise(
         ),
         classes=classes,
         viewing=read_viewing(model, [name for name, _ in table.views]),
+        coding=coding,
         training=read_history(getattr(model, "history_", [])),
         parameters=parameters,
         versions=_versions(model),
