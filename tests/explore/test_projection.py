@@ -25,6 +25,16 @@ def test_one_column_is_laid_out_on_a_line():
     assert (found.coordinates[:, 1] == 0).all()
 
 
+@pytest.mark.parametrize("how", ["auto", "tsne", "pca"])
+def test_one_column_and_rows_that_are_all_the_same_are_never_given_to_tsne(how):
+    line = project(rows(d=1), how)
+    assert line.method == "PCA"
+    assert np.ptp(line.coordinates[:, 0]) == pytest.approx(np.ptp(rows(d=1)))
+    same = project(np.ones((30, 3)), how)
+    assert same.method == "PCA"
+    assert (same.coordinates == 0).all()
+
+
 def test_auto_draws_two_columns_as_they_are():
     found = project(rows(d=2))
     assert found.method == "embedding"

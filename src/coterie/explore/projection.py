@@ -39,7 +39,8 @@ def project(embedding: NDArray[np.floating], how: str = "auto", *, random_state:
         What `transform` returned.
     how : {"auto", "tsne", "pca"}, default="auto"
         "auto" draws a two-dimensional embedding as it is, and otherwise takes t-SNE when openTSNE is
-        installed and there are enough rows, PCA when not.
+        installed and there are enough rows, PCA when not. One column, or rows that are all the same, always
+        take PCA.
     random_state : int, default=0
         Seed of t-SNE.
 
@@ -66,13 +67,21 @@ def project(embedding: NDArray[np.floating], how: str = "auto", *, random_state:
         raise InputError(
             "A t-SNE map needs openTSNE: pip install 'coterie[explore]', or choose embedding='pca'."
         )
-    if how == "pca" or not installed or len(points) < _FEWEST_ROWS_FOR_TSNE:
+    # t-SNE starts from two directions, and has none to start from where all rows are the same.
+    flat = points.shape[1] < 2 or not _spread_out(points)
+    if how == "pca" or not installed or flat or len(points) < _FEWEST_ROWS_FOR_TSNE:
         return Projection(_pca(points, 2), "PCA")
     return Projection(_tsne(points, random_state), "t-SNE")
 
 
+def _spread_out(points: NDArray[np.float64]) -> bool:
+    return bool(np.ptp(points, axis=0).any())
+
+
 def _pca(points: NDArray[np.float64], width: int) -> NDArray[np.float64]:
     """Return the leading principal components, with columns of zeros where there are fewer."""
+    if not _spread_out(points):
+        return np.zeros((len(points), width))
     size = min(width, *points.shape)
     found = PCA(size, random_state=0).fit_transform(points)
     return np.pad(found, ((0, 0), (0, width - size)))
