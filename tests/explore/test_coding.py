@@ -88,11 +88,14 @@ def test_an_atom_that_the_cluster_hardly_uses_is_left_out_however_rare_it_is_els
 
 def test_empty_clusters_have_no_atoms_and_do_not_count_as_elsewhere(coded):
     model, X = coded
-    labels = np.where(model.labels_ == 2, 0, model.labels_)
+    labels = np.where(model.labels_ == 1, 0, model.labels_)
     found = read_coding(model, Table(X, model), labels, embedding="pca")
-    assert found.atoms[2] == []
-    # Cluster 1 alone is elsewhere for cluster 0: 0.6 / 0.1.
-    assert [(atom.number, atom.ratio) for atom in found.atoms[0]] == [(2, pytest.approx(6.0))]
+    assert found.atoms[1] == []
+    # Cluster 2 alone is elsewhere for cluster 0: 0.6 / 0.2 and 0.3 / 0.2.
+    assert [(atom.number, atom.ratio) for atom in found.atoms[0]] == [
+        (2, pytest.approx(3.0)),
+        (0, pytest.approx(1.5)),
+    ]
 
 
 def test_a_single_cluster_has_its_most_used_atoms_and_no_comparison():
@@ -159,6 +162,19 @@ def test_the_ten_rows_written_worst_come_with_their_cluster_and_zeros(coded):
         pytest.approx(0.126),
         pytest.approx(0.12),
     )
+
+
+def test_the_rows_written_worst_have_an_image_although_nothing_else_shows_them(coded, fitted):
+    model, X = fitted(CENTRES, [60, 30, 30])
+    shown = set(summarise(model, X, image_shape=(2, 2), embedding="pca").thumbnails.rows)
+    hidden = [row for row in range(120) if row not in shown][:10]
+    for name in ("atoms_", "atom_use_", "landmark_graph_", "landmark_labels_", "landmark_places_"):
+        setattr(model, name, getattr(coded[0], name))
+    model.sparsity_ = np.zeros(120)
+    model.reconstruction_ = np.isin(np.arange(120), hidden) * 0.5
+    found = summarise(model, X, image_shape=(2, 2), embedding="pca")
+    assert [one.row for one in found.coding.worst] == hidden
+    assert set(hidden) <= set(found.thumbnails.rows)
 
 
 # Landmarks
@@ -278,6 +294,19 @@ def test_many_clusters_are_added_up_in_the_table_of_the_graph(panel):
     # Cluster 22 leads to 21 and 23 alone, cluster 19 to 18 and to 20, which has no column of its own.
     assert f"</span>22</th>{'<td></td>' * 20}<td>100.0%</td>" in found
     assert f"</span>19</th>{'<td></td>' * 18}<td>50.0%</td><td></td><td>50.0%</td>" in found
+
+
+def test_the_atoms_of_many_clusters_fold_away(coded, fitted):
+    centres = 50 * np.random.default_rng(0).normal(size=(14, 4))
+    model, X = fitted(centres, [5] * 14)
+    for name in ("atoms_", "landmark_graph_", "landmark_labels_", "landmark_places_"):
+        setattr(model, name, getattr(coded[0], name))
+    model.atom_use_ = np.tile(USE[:1], (14, 1))
+    model.sparsity_ = model.reconstruction_ = np.zeros(70)
+    found = coding_panel(summarise(model, X, embedding="pca"))
+    assert found.count('class="card"') == 14
+    assert found.index("Show the other 2 clusters") > found.index("Cluster 11</h3>")
+    assert found.index("Show the other 2 clusters") < found.index("Cluster 12</h3>")
 
 
 def test_names_of_views_and_features_stay_text(coded, tmp_path):

@@ -40,7 +40,8 @@ def write_report(
     ----------
     model : estimator
         Any fitted estimator of coterie, or another with `labels_`, `predict_proba`, `transform` and
-        `get_params`. `history_`, `exemplar_indices_`, `exemplars_` and `versions_` are shown when present.
+        `get_params`. `history_`, `exemplar_indices_`, `exemplars_` and `versions_` are shown when present, and
+        so is what a model of several views says about them, and `SSCNet` about its atoms, codes and landmarks.
     X : array, several views, or Views
         The rows the model was fitted on, in the same order. Only a sample is read.
     path : str or path
