@@ -9,9 +9,10 @@ import pytest
 from scipy import sparse
 
 from coterie import SSCNet, write_report
-from coterie.explore.coding import read_coding, read_graph, top_atoms
+from coterie.explore.coding import read_coding, top_atoms
 from coterie.explore.coding_panel import coding_panel
 from coterie.explore.figures import landmark_figure
+from coterie.explore.landmarks import read_graph
 from coterie.explore.pictures import ImageLayout, encode_png
 from coterie.explore.projection import Projection
 from coterie.explore.rows import Table

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from coterie.explore.coding import Atom, Coding, Entry, LandmarkGraph, Spread
+from coterie.explore.coding import Atom, Coding, Entry, Spread
+from coterie.explore.landmarks import LandmarkGraph
 from coterie.explore.markup import Html, details, element, join, table
 from coterie.explore.palette import colours
 from coterie.explore.pictures import data_uri

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.explore.coding import LandmarkGraph
+from coterie.explore.landmarks import LandmarkGraph
 from coterie.explore.palette import colours
 from coterie.explore.summary import Summary
 from coterie.explore.training import Curve, Training
