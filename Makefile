@@ -10,7 +10,7 @@ demo: $(READY)
 	$(BIN)/coterie demo --out demo
 
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff check .
