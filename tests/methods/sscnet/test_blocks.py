@@ -151,10 +151,10 @@ def test_projection_keeps_thresholds_above_zero_and_atoms_within_the_ball():
     before = coder.steps[0].dictionary.matrix.detach().clone()
     coder.project()
     for block in coder.steps:
-        assert float(block.code_threshold.min()) == 0
-        assert float(block.error_threshold.min()) == 0
-        assert float(block.penalty.min()) == 0
-        assert float(block.dictionary.matrix.norm(dim=0).max()) <= 1 + 1e-6
+        assert float(block.code_threshold.detach().min()) == 0
+        assert float(block.error_threshold.detach().min()) == 0
+        assert float(block.penalty.detach().min()) == 0
+        assert float(block.dictionary.matrix.detach().norm(dim=0).max()) <= 1 + 1e-6
     torch.testing.assert_close(coder.steps[0].dictionary.matrix, before / before.norm(dim=0))
 
 
