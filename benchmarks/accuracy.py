@@ -52,7 +52,7 @@ def run_accuracy(
                 "scores": {key: round(value, 4) for key, value in score_all(truth, model.labels_).items()},
                 "used_clusters": int((model.cluster_sizes_ > 0).sum()),
                 "clusters": model.n_clusters,
-                "scale": list(model.scaler_.modes_),
+                "scale": list(model.scaler_.modes_) if hasattr(model, "scaler_") else None,
                 "epochs": model.n_iter_,
                 **costs,
                 "machine": machine(),
