@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,7 @@ from coterie.engine.distributed import current_collectives
 from coterie.engine.loop import Callback, Loop
 from coterie.engine.pairs import NeighbourPairs, search_pairs
 from coterie.engine.schedule import learning_schedule
+from coterie.methods.parts import RunParts
 from coterie.methods.pcx import build
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.settings import Settings
@@ -29,33 +29,15 @@ from coterie.ops.memberships import calibrated_tau
 
 
 @dataclass(frozen=True)
-class Parts:
+class Parts(RunParts):
     """What a run works with.
 
     Attributes
     ----------
-    batches : Batches
-    sample : Tensor of shape (at most 5000, D)
-        Scaled rows, for what is fitted on a sample.
-    scaler : Scaler
-    metric : MetricChoice
     network : PCXNetwork
-    pairs : NeighbourPairs or None
-    seed : int
     """
 
-    batches: Batches
-    sample: Tensor
-    scaler: Scaler
-    metric: MetricChoice
     network: PCXNetwork
-    pairs: NeighbourPairs | None
-    seed: int
-
-    def fingerprint(self) -> list[Any]:
-        """Return what tells these data from others: their shape and a checksum of the sample."""
-        views = self.batches.views
-        return [views.n_rows, list(views.dims), zlib.crc32(self.sample.numpy().tobytes())]
 
 
 def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.device) -> Parts:
@@ -68,7 +50,7 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     network = build.build_network(params, metric.kind, sum(data.dims))
     build.prepare_network(network, sample, params, generator)
     pairs = _search_pairs(params, batches, sample, metric, network, generator)
-    return Parts(batches, sample, scaler, metric, network.to(device), pairs, seed)
+    return Parts(batches, sample, scaler, metric, pairs, seed, network.to(device))
 
 
 def prepare_more(
@@ -84,7 +66,7 @@ def prepare_more(
     batches = Batches(data, scaler, batch_size=params["batch_size"], seed=seed)
     sample = torch.from_numpy(batches.sample())
     pairs = _search_pairs(params, batches, sample, metric, network, torch.Generator().manual_seed(seed))
-    return Parts(batches, sample, scaler, metric, network, pairs, seed)
+    return Parts(batches, sample, scaler, metric, pairs, seed, network)
 
 
 def _search_pairs(

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,9 +19,10 @@ from coterie.data.autoscale import fit_scaler
 from coterie.data.batches import Batches
 from coterie.engine.distributed import current_collectives
 from coterie.engine.loop import Callback, Loop
-from coterie.engine.pairs import NeighbourPairs, search_pairs
+from coterie.engine.pairs import search_pairs
 from coterie.engine.schedule import auto_epochs, learning_schedule
 from coterie.errors import InputError
+from coterie.methods.parts import RunParts
 from coterie.methods.sscnet.blocks import SparseCoder
 from coterie.methods.sscnet.dictionaries import make_dictionary
 from coterie.methods.sscnet.landmarks import Landmarks
@@ -53,33 +53,15 @@ class Modules:
 
 
 @dataclass(frozen=True)
-class Parts:
+class Parts(RunParts):
     """What a run works with.
 
     Attributes
     ----------
-    batches : Batches
-    sample : Tensor of shape (at most 5000, D)
-        Scaled rows, for what is fitted on a sample.
-    scaler : Scaler
-    metric : MetricChoice
     modules : Modules
-    pairs : NeighbourPairs or None
-    seed : int
     """
 
-    batches: Batches
-    sample: Tensor
-    scaler: Scaler
-    metric: MetricChoice
     modules: Modules
-    pairs: NeighbourPairs | None
-    seed: int
-
-    def fingerprint(self) -> list[Any]:
-        """Return what tells these data from others: their shape and a checksum of the sample."""
-        views = self.batches.views
-        return [views.n_rows, list(views.dims), zlib.crc32(self.sample.cpu().numpy().tobytes())]
 
 
 def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.device) -> Parts:
@@ -98,7 +80,7 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     modules, sample = modules.to(device), sample.to(device)
     space = modules.network.look.space
     pairs = search_pairs(batches, space, sample, metric.n_axes, params["n_neighbors"], generator)
-    return Parts(batches, sample, scaler, metric, modules, pairs, seed)
+    return Parts(batches, sample, scaler, metric, pairs, seed, modules)
 
 
 def prepare_more(
@@ -116,7 +98,7 @@ def prepare_more(
     generator = torch.Generator().manual_seed(seed)
     space = modules.network.look.space
     pairs = search_pairs(batches, space, sample, metric.n_axes, params["n_neighbors"], generator)
-    return Parts(batches, sample, scaler, metric, modules, pairs, seed)
+    return Parts(batches, sample, scaler, metric, pairs, seed, modules)
 
 
 def build_modules(params: Mapping[str, Any], kind: str, n_features: int, n_landmarks: int) -> Modules:

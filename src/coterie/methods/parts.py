@@ -1,0 +1,44 @@
+"""What the runs of methods that train on rows and their neighbours have in common."""
+
+# D features
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from coterie.data import Scaler
+from coterie.data.batches import Batches
+from coterie.engine.pairs import NeighbourPairs
+from coterie.nn.metric import MetricChoice
+
+
+@dataclass(frozen=True)
+class RunParts:
+    """What a run works with, whatever the network.
+
+    Attributes
+    ----------
+    batches : Batches
+    sample : Tensor of shape (at most 5000, D)
+        Scaled rows, for what is fitted on a sample.
+    scaler : Scaler
+    metric : MetricChoice
+    pairs : NeighbourPairs or None
+    seed : int
+    """
+
+    batches: Batches
+    sample: Tensor
+    scaler: Scaler
+    metric: MetricChoice
+    pairs: NeighbourPairs | None
+    seed: int
+
+    def fingerprint(self) -> list[Any]:
+        """Return what tells these data from others: their shape and a checksum of the sample."""
+        views = self.batches.views
+        return [views.n_rows, list(views.dims), zlib.crc32(self.sample.cpu().numpy().tobytes())]
