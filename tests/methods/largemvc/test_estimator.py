@@ -274,7 +274,8 @@ def test_memory_of_sweeps_does_not_grow_with_the_rows(tmp_path, monkeypatch):
 def test_labelling_holds_one_line_a_row_and_no_piece(fitted, data, monkeypatch):
     monkeypatch.setattr(inputs, "_CHUNK_BYTES", 2**16)
     views = as_views([np.tile(x, (160, 1)) for x in data[0]])
-    fitting.assign_all(
+    few = as_views(list(data[0]))
+    fitting.assign_all(fitted.network_, fitted.inputs_, few, fitted._centers)  # imports and caches
         fitted.network_, fitted.inputs_, as_views(list(data[0])), fitted._centers
     )  # imports and caches
     gc.collect()
