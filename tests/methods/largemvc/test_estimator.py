@@ -276,8 +276,6 @@ def test_labelling_holds_one_line_a_row_and_no_piece(fitted, data, monkeypatch):
     views = as_views([np.tile(x, (160, 1)) for x in data[0]])
     few = as_views(list(data[0]))
     fitting.assign_all(fitted.network_, fitted.inputs_, few, fitted._centers)  # imports and caches
-        fitted.network_, fitted.inputs_, as_views(list(data[0])), fitted._centers
-    )  # imports and caches
     gc.collect()
     tracemalloc.start()
     fitting.assign_all(fitted.network_, fitted.inputs_, views, fitted._centers)
