@@ -99,7 +99,18 @@ class Affinity:
 
     def components(self) -> int:
         """Return into how many islands the graph falls; more than k make k eigenvectors useless (spec E10)."""
-        return int(connected_components(self.matrix(), directed=False, return_labels=False))
+        return islands(self.matrix())
+
+
+def islands(graph: sparse.csr_matrix) -> int:
+    """Return into how many connected components a symmetric graph falls.
+
+    Examples
+    --------
+    >>> islands(sparse.csr_matrix(np.kron(np.eye(2), [[0.0, 1.0], [1.0, 0.0]])))
+    2
+    """
+    return int(connected_components(graph, directed=False, return_labels=False))
 
 
 def fixed_laplacian(graph: sparse.csr_matrix, like: Tensor) -> Callable[[Tensor], Tensor]:

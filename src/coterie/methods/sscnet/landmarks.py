@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 import torch
 import torch.nn.functional as F  # noqa: N812
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 from torch import Tensor, nn
 
-from coterie.ops.affinity import fixed_laplacian, knn_affinity, width_weights
+from coterie.ops.affinity import fixed_laplacian, islands, knn_affinity, width_weights
 from coterie.ops.distances import closest, nearest
 from coterie.ops.kmeans import kmeans
 from coterie.ops.matching import match_centers
@@ -126,7 +125,7 @@ class Landmarks(nn.Module):
         n_neighbors, most = self.n_neighbors, len(self.compared) - 1
         unit = bool(self.by_code)
         graph = knn_affinity(self.compared, n_neighbors, unit=unit).matrix()
-        while _islands(graph) > len(self.centers) and n_neighbors < most:
+        while islands(graph) > len(self.centers) and n_neighbors < most:
             n_neighbors = min(2 * n_neighbors, most)
             graph = knn_affinity(self.compared, n_neighbors, unit=unit).matrix()
         return graph
@@ -180,8 +179,4 @@ class Landmarks(nn.Module):
         graph = self.graph()
         product = fixed_laplacian(graph, compared)
         self.columns.copy_(bottom_space(product, start, n_layers=n_layers, tol=_SETTLED))
-        return Refreshed(float((self.columns * product(self.columns)).sum()), _islands(graph))
-
-
-def _islands(graph: sparse.csr_matrix) -> int:
-    return int(connected_components(graph, directed=False, return_labels=False))
+        return Refreshed(float((self.columns * product(self.columns)).sum()), islands(graph))

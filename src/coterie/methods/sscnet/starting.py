@@ -18,7 +18,7 @@ from coterie.engine.pairs import NeighbourPairs
 from coterie.engine.schedule import mixed_seed
 from coterie.methods.sscnet.landmarks import Landmarks, Refreshed
 from coterie.methods.sscnet.network import SSCNetwork
-from coterie.nn.forward import passes
+from coterie.nn.forward import FORWARD_ROWS, passes
 from coterie.ops.distances import nearest
 from coterie.ops.kmeans import kmeans
 
@@ -105,11 +105,12 @@ def best_start(
 @torch.no_grad()
 def looked_at(network: SSCNetwork, rows: Tensor, by_code: bool) -> Tensor:
     """Return what a graph compares of rows, (b, m) sparse codes or (b, p) embeddings, each row on its own."""
-    found = []
-    for part, size in passes(rows):
-        codes = network.code(part).codes[:size]
-        found.append(codes if by_code else network.embed(codes))
-    return torch.cat(found)
+    codes = torch.cat([network.code(part).codes[:size] for part, size in passes(rows)])
+    return codes if by_code else _embedded(network, codes)
+
+
+def _embedded(network: SSCNetwork, codes: Tensor) -> Tensor:
+    return torch.cat([network.embed(part) for part in codes.split(FORWARD_ROWS)])
 
 
 def _draw(
@@ -143,9 +144,9 @@ def _best(
     start = 0
     for views in batches.in_order():
         rows = torch.from_numpy(np.hstack(views)).to(device)
-        compared = {
-            by_code: looked_at(network, rows, by_code) for by_code in {one.by_code for one in candidates}
-        }
+        compared = {True: looked_at(network, rows, by_code=True)}
+        if any(not one.by_code for one in candidates):
+            compared[False] = _embedded(network, compared[True])
         part = slice(start, start + len(rows))
         for found, one, table in zip(labels, candidates, tables, strict=True):
             shares = one.landmarks.votes(compared[one.by_code]).mean(table)
