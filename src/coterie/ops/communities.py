@@ -4,8 +4,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import torch
 from scipy import sparse
+from torch import Tensor
+
+from coterie.ops.neighbours import neighbour_table, shared_neighbours
 
 
 def weight_between(table: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -52,6 +58,25 @@ def modularity(between: np.ndarray) -> float:
     shares = between / between.sum()
     touching = (shares.sum(0) + shares.sum(1)) / 2
     return float(np.trace(shares) - (touching**2).sum())
+
+
+def modularity_among(
+    rows: Tensor, n_neighbors: int, *, generator: torch.Generator
+) -> Callable[[np.ndarray], float]:
+    """Return a function that rates labels (n,) by their modularity among the nearest neighbours of rows (n, d).
+
+    A pair weighs the share of neighbours that its two rows have in common.
+
+    Examples
+    --------
+    >>> rows = torch.tensor([[0.0], [1.0], [2.0], [9.0], [10.0], [11.0]])
+    >>> rate = modularity_among(rows, 2, generator=torch.Generator())
+    >>> rate(np.array([0, 0, 0, 1, 1, 1])) > rate(np.array([0, 0, 1, 1, 1, 1]))
+    True
+    """
+    table = neighbour_table(rows, n_neighbors, generator=generator)
+    weights, neighbours = shared_neighbours(table).cpu().numpy(), table.cpu().numpy()
+    return lambda labels: modularity(weight_between(neighbours, weights, labels, int(labels.max()) + 1))
 
 
 def cluster_cuts(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from coterie.methods.pcx import objective
+from coterie.ops.groups import count_and_sum
 from coterie.ops.memberships import calibrated_tau, log_memberships
 
 
@@ -128,7 +129,7 @@ def test_imbalance_is_lowest_for_equal_clusters_and_equals_the_naive_sum(seed):
 def test_centroid_step_of_eq_6_minimises_its_batch_objective(seed, rho, weight):
     z, mu = codes_and_centroids(seed)
     labels = naive_distances(z, mu).argmin(1)
-    counts, sums = objective.count_and_sum(z, labels, len(mu))
+    counts, sums = count_and_sum(z, labels, len(mu))
     memory = objective.centroid_memory(counts, len(z), rho=rho, weight=weight)
     moved = objective.centroid_step(mu, counts, sums, memory)
 
@@ -159,7 +160,7 @@ def test_rho_gives_an_average_cluster_the_stated_memory():
 def test_a_centroid_without_rows_stays_to_the_bit(memory):
     z, mu = codes_and_centroids(3)
     labels = torch.zeros(len(z), dtype=torch.long)
-    counts, sums = objective.count_and_sum(z, labels, len(mu))
+    counts, sums = count_and_sum(z, labels, len(mu))
     kappa = objective.centroid_memory(counts, len(z), rho=1.0, weight=1.0) if memory == "eq6" else memory
     moved = objective.centroid_step(mu, counts, sums, kappa)
     assert torch.equal(moved[1:], mu[1:])
@@ -169,7 +170,7 @@ def test_a_centroid_without_rows_stays_to_the_bit(memory):
 def test_memory_one_freezes_and_memory_zero_gives_the_batch_means():
     z, mu = codes_and_centroids(4)
     labels = torch.arange(12) % 4
-    counts, sums = objective.count_and_sum(z, labels, 4)
+    counts, sums = count_and_sum(z, labels, 4)
     assert torch.equal(objective.centroid_step(mu, counts, sums, 1.0), mu)
     means = torch.stack([z[labels == k].mean(0) for k in range(4)])
     torch.testing.assert_close(objective.centroid_step(mu, counts, sums, 0.0), means)
@@ -179,14 +180,14 @@ def test_memory_one_freezes_and_memory_zero_gives_the_batch_means():
 def test_the_order_of_rows_and_of_clusters_only_permutes_the_centroid_step(seed):
     z, mu = codes_and_centroids(seed)
     labels = naive_distances(z, mu).argmin(1)
-    moved = objective.centroid_step(mu, *objective.count_and_sum(z, labels, 4), 0.9)
+    moved = objective.centroid_step(mu, *count_and_sum(z, labels, 4), 0.9)
     generator = torch.Generator().manual_seed(seed)
     rows, ids = torch.randperm(12, generator=generator), torch.randperm(4, generator=generator)
-    shuffled = objective.centroid_step(mu, *objective.count_and_sum(z[rows], labels[rows], 4), 0.9)
+    shuffled = objective.centroid_step(mu, *count_and_sum(z[rows], labels[rows], 4), 0.9)
     torch.testing.assert_close(shuffled, moved)
     renamed_labels = naive_distances(z, mu[ids]).argmin(1)
     assert torch.equal(ids[renamed_labels], labels)
-    renamed = objective.centroid_step(mu[ids], *objective.count_and_sum(z, renamed_labels, 4), 0.9)
+    renamed = objective.centroid_step(mu[ids], *count_and_sum(z, renamed_labels, 4), 0.9)
     torch.testing.assert_close(renamed, moved[ids])
 
 

@@ -12,6 +12,7 @@ from coterie.data.batches import Batch, Batches
 from coterie.engine.loop import Loop
 from coterie.methods.pcx import build, objective
 from coterie.methods.pcx.training import PCXTask
+from coterie.ops.groups import count_and_sum
 from coterie.ops.memberships import log_memberships
 
 X = np.random.default_rng(0).normal(size=(120, 6)).astype(np.float32)
@@ -180,7 +181,7 @@ def test_both_centroid_updates_are_the_functions_of_the_objective():
         before = task.network.centroids.clone()
         _, carried = task.losses(a_batch())
         task.after_step(carried)
-        counts, sums = objective.count_and_sum(carried.codes, carried.labels, 4)
+        counts, sums = count_and_sum(carried.codes, carried.labels, 4)
         rho = objective.penalty_rho(0.4, 0.9, 4)
         memory = 0.9 if update == "fixed" else objective.centroid_memory(counts, 40, rho=rho, weight=0.4)
         torch.testing.assert_close(

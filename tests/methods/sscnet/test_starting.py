@@ -1,4 +1,4 @@
-"""The choice among landmarks, graphs and cuts: by neighbours alone."""
+"""The start: clusters from the embeddings of many rows, handed to the landmarks and the graph that suits them."""
 
 import numpy as np
 import pytest
@@ -7,59 +7,96 @@ import torch
 from coterie import SSCNet, as_views
 from coterie.methods.sscnet import fitting, starting
 from coterie.methods.sscnet.fitting import Parts
+from coterie.methods.sscnet.landmarks import Landmarks, Refreshed
+from coterie.metrics import accuracy
 
 
-def parts_of(separation: float) -> Parts:
+def parts_of(separation: float) -> tuple[Parts, np.ndarray]:
     rng = np.random.default_rng(0)
-    X = np.repeat(separation * np.eye(4, 10), 40, axis=0) + rng.normal(size=(160, 10))
+    truth = rng.permutation(np.repeat(np.arange(4), 40))
+    X = separation * np.eye(4, 10)[truth] + rng.normal(size=(160, 10))
     model = SSCNet(4, n_atoms=16, n_landmarks=100, graph_neighbors=8, n_neighbors=8, batch_size=64)
-    return fitting.prepare(model.get_params(deep=False), as_views(X), 0, torch.device("cpu"))
+    return fitting.prepare(model.get_params(deep=False), as_views(X), 0, torch.device("cpu")), truth
 
 
-def start_of(parts: Parts, pairs: bool = True, **params) -> starting.Candidate:
-    params = {"graph_on": "auto", "n_starts": 2, "seed": 0} | params
-    network, landmarks = parts.modules.network, parts.modules.landmarks
-    return starting.best_start(network, landmarks, parts.batches, parts.pairs if pairs else None, **params)
+def start_of(parts: Parts, **params) -> tuple[Landmarks, Refreshed]:
+    params = {"graph_on": "auto", "n_starts": 2, "n_neighbors": 8, "seed": 0} | params
+    return starting.best_start(parts.modules.network, parts.modules.landmarks, parts.batches, **params)
 
 
-def test_where_both_graphs_say_the_same_the_sparse_codes_are_taken():
-    assert start_of(parts_of(separation=12.0)).by_code
+def known(landmarks: Landmarks, parts: Parts, truth: np.ndarray) -> np.ndarray:
+    """Return the classes of the landmarks, found by their rows."""
+    rows = torch.from_numpy(parts.batches.read(slice(None))[0])
+    distances = torch.cdist(landmarks.rows, rows, compute_mode="donot_use_mm_for_euclid_dist")
+    assert distances.min(1).values.max() == 0
+    return truth[distances.argmin(1).numpy()]
 
 
 @pytest.mark.parametrize(("graph_on", "by_code"), [("code", True), ("embedding", False)])
 def test_the_graph_that_was_asked_for_is_taken(graph_on, by_code):
-    assert start_of(parts_of(separation=12.0), graph_on=graph_on).by_code == by_code
+    parts, _ = parts_of(separation=12.0)
+    assert bool(start_of(parts, graph_on=graph_on)[0].by_code) == by_code
 
 
-def test_without_neighbours_there_is_one_draw_and_the_graph_of_the_codes():
-    parts = parts_of(separation=3.0)
-    alone = start_of(parts, pairs=False)
-    assert alone.by_code
-    torch.testing.assert_close(alone.landmarks.centers, alone.cuts[0])
+def test_without_neighbours_the_graph_of_the_codes_alone_gives_the_clusters():
+    parts, truth = parts_of(separation=12.0)
+    landmarks, found = start_of(parts, n_neighbors=0)
+    assert landmarks.by_code
+    assert found.changed == 1.0
+    assert accuracy(known(landmarks, parts, truth), landmarks.labels.numpy()) > 0.9
 
 
-def test_the_cut_with_the_highest_modularity_is_kept(monkeypatch):
-    parts = parts_of(separation=3.0)
-    seen: list[tuple[float, np.ndarray]] = []
-    score = starting._score
-
-    def watched(pairs, labels, n_clusters):
-        seen.append((score(pairs, labels, n_clusters), labels.copy()))
-        return seen[-1][0]
-
-    monkeypatch.setattr(starting, "_score", watched)
-    chosen = start_of(parts, graph_on="code", n_starts=3)
-    assert len(seen) == 15
-    assert len({value for value, _ in seen}) > 1
-    rows = torch.from_numpy(parts.batches.read(slice(None))[0])
-    codes = starting.looked_at(parts.modules.network, rows, by_code=True)
-    labels = chosen.landmarks.votes(codes).mean(chosen.landmarks.memberships()).argmax(1).numpy()
-    np.testing.assert_array_equal(labels, max(seen, key=lambda pair: pair[0])[1])
+def test_the_landmarks_get_the_clusters_of_their_rows(monkeypatch):
+    """Whatever the partition says of a row, the landmark that is this row gets."""
+    parts, truth = parts_of(separation=3.0)
+    monkeypatch.setattr(starting, "partition", lambda rows, *_, **__: torch.from_numpy(truth))
+    landmarks, found = start_of(parts)
+    classes = known(landmarks, parts, truth)
+    np.testing.assert_array_equal(landmarks.labels.numpy(), classes)
+    means = torch.stack([landmarks.places()[classes == c].mean(0) for c in range(4)])
+    torch.testing.assert_close(landmarks.centers, means)
+    nearer = torch.cdist(landmarks.places(), means).argmin(1).numpy()
+    assert found.changed == pytest.approx((nearer != classes).mean())
 
 
-def test_a_partition_with_an_empty_cluster_comes_last():
-    parts = parts_of(separation=12.0)
-    truth = np.repeat(np.arange(4), 40)
-    merged = np.where(truth == 3, 2, truth)
-    whole = starting._score(parts.pairs, np.random.default_rng(0).permutation(truth), 4)
-    assert starting._score(parts.pairs, merged, 4) < whole
+def test_the_graph_whose_places_keep_to_the_clusters_is_taken():
+    parts, _ = parts_of(separation=3.0)
+    each = {graph: start_of(parts, graph_on=graph)[1].changed for graph in ("code", "embedding")}
+    landmarks, found = start_of(parts)
+    assert len(set(each.values())) == 2, "the two graphs should differ here"
+    assert found.changed == min(each.values())
+    assert bool(landmarks.by_code) == (each["code"] < each["embedding"])
+
+
+def test_the_partition_that_holds_neighbours_together_is_kept(monkeypatch):
+    """Both as the rows are seen and as they are embedded."""
+    parts, truth = parts_of(separation=12.0)
+    halves = np.where(truth % 2 == 0, truth, (truth + 2) % 4)
+    scores = {}
+
+    def partition(rows, k, how, *, generator, score, n_restarts):
+        assert (k, how, n_restarts) == (4, "graph", 5)
+        scores.update(
+            {name: score(torch.from_numpy(labels)) for name, labels in [("truth", truth), ("halves", halves)]}
+        )
+        scores["mixed"] = score(torch.from_numpy(np.roll(truth, 1)))
+        return torch.from_numpy(truth)
+
+    monkeypatch.setattr(starting, "partition", partition)
+    start_of(parts, n_starts=5)
+    assert scores["truth"] == pytest.approx(scores["halves"])
+    assert scores["truth"] > 0.9
+    assert scores["mixed"] < 0.2
+
+
+def test_a_large_set_is_partitioned_by_a_sample(monkeypatch):
+    parts, _ = parts_of(separation=12.0)
+    monkeypatch.setattr(starting, "_MOST_ROWS", 110)
+    sizes = []
+    whole = starting.partition
+    monkeypatch.setattr(
+        starting, "partition", lambda rows, *a, **b: sizes.append(len(rows)) or whole(rows, *a, **b)
+    )
+    landmarks, _ = start_of(parts)
+    assert sizes == [110]
+    assert len(landmarks.labels.unique()) == 4

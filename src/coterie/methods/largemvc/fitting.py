@@ -24,6 +24,7 @@ from coterie.methods.largemvc.inputs import Inputs, Seen, scaled_rows, usable
 from coterie.methods.largemvc.network import AnchorModule, Layer, UnfoldedNetwork, inverse_softplus
 from coterie.ops.distances import squared_distances
 from coterie.ops.graphs import table_of_present
+from coterie.ops.groups import cluster_means
 from coterie.ops.kmeans import kmeans
 from coterie.ops.polar import clip_spectrum, polar
 
@@ -264,9 +265,7 @@ def place_centers(
     """Return the centres of k-means on unit codes, (c, m), started from a partition where there is one."""
     if labels is None:
         return kmeans(codes, n_clusters, generator=generator, n_init=10, quiet=True).centers
-    counts = torch.bincount(labels, minlength=n_clusters).clamp(min=1)
-    sums = codes.new_zeros(n_clusters, codes.shape[1]).index_add_(0, labels, codes)
-    means = sums / counts[:, None]
+    means = cluster_means(codes, labels, n_clusters)
     return kmeans(codes, n_clusters, generator=generator, start=means, quiet=True).centers
 
 

@@ -90,20 +90,6 @@ def consistency(log_lambda: Tensor, labels: Tensor) -> Tensor:
     return F.nll_loss(log_lambda, labels)
 
 
-def count_and_sum(codes: Tensor, labels: Tensor, n_clusters: int) -> tuple[Tensor, Tensor]:
-    """Return n_k and s_k, the number and the sum of the codes of each cluster.
-
-    Examples
-    --------
-    >>> count_and_sum(torch.tensor([[1.0], [2.0]]), torch.tensor([1, 1]), 2)
-    (tensor([0., 2.]), tensor([[0.],
-            [3.]]))
-    """
-    counts = torch.bincount(labels, minlength=n_clusters).to(codes.dtype)
-    sums = codes.new_zeros(n_clusters, codes.shape[1]).index_add_(0, labels, codes)
-    return counts, sums
-
-
 def penalty_rho(weight: float, memory: float, n_clusters: int) -> float:
     """Return the rho of Eq. 4 with which a cluster of average size has this memory (spec 3.5).
 

@@ -22,11 +22,11 @@ from coterie.methods.pcx.settings import Settings
 from coterie.methods.pcx.student import correct
 from coterie.nn.contrast import neighbour_contrast
 from coterie.nn.forward import passes
-from coterie.ops.communities import modularity, weight_between
+from coterie.ops.communities import modularity_among
+from coterie.ops.groups import count_and_sum
 from coterie.ops.kmeans import kmeans
 from coterie.ops.matching import match_centers
 from coterie.ops.memberships import log_memberships
-from coterie.ops.neighbours import neighbour_table, shared_neighbours
 from coterie.ops.partition import partition
 from coterie.store import below
 
@@ -132,7 +132,7 @@ class PCXTask:
         if carried is None:
             return
         settings, network = self.settings, self.network
-        counts, sums = objective.count_and_sum(carried.codes, carried.labels, settings.n_clusters)
+        counts, sums = count_and_sum(carried.codes, carried.labels, settings.n_clusters)
         counts, sums = self.collectives.sum(counts), self.collectives.sum(sums)
         if not settings.fixed_centroids:
             network.centroids.copy_(
@@ -195,7 +195,7 @@ class PCXTask:
             if correct_it:
                 labels = self._correct(labels, generator)
             self._held = labels.to("cpu", torch.int32)
-            counts, sums = objective.count_and_sum(codes, labels, settings.n_clusters)
+            counts, sums = count_and_sum(codes, labels, settings.n_clusters)
             network.centroids.copy_(sums / counts.clamp(min=1)[:, None])
             network.sizes.copy_(counts * settings.batch_size / len(codes))
         self.started = True
@@ -227,13 +227,12 @@ class PCXTask:
         pairs = self.pairs
         if pairs is None or self.settings.init != "graph":
             return None
-        table = neighbour_table(codes, min(_CODE_NEIGHBOURS, len(codes) - 1), generator=generator)
-        weights, neighbours = shared_neighbours(table).cpu().numpy(), table.cpu().numpy()
+        n_neighbors = min(_CODE_NEIGHBOURS, len(codes) - 1)
+        among_codes = modularity_among(codes, n_neighbors, generator=generator)
 
         def score(labels: Tensor) -> float:
             found = labels.cpu().numpy()
-            among_codes = weight_between(neighbours, weights, found, self.settings.n_clusters)
-            return pairs.modularity(found) + modularity(among_codes)
+            return pairs.modularity(found) + among_codes(found)
 
         return score
 

@@ -79,15 +79,15 @@ class SSCNet(CostClusterer):
         Rows whose graph is cut; at most all rows.
     graph_on : {"auto", "embedding", "code"}, default="auto"
         What the graph of the landmarks compares: the embedding, or the sparse codes themselves as in the paper.
-        ``"auto"`` tries both and keeps the partition that holds neighbours together best.
+        ``"auto"`` takes the one whose places keep to the clusters of the start.
     graph_neighbors : int, default=15
         Neighbours of a landmark in the graph, and landmarks that vote on another row.
     n_layers : int, default=20
         Eigen-layers of a refresh.
     refresh_every : int, default=2
         Epochs between two refreshes of the landmarks.
-    n_starts : int, default=6
-        Draws of landmarks that the start tries, for each of the graphs.
+    n_starts : int, default=10
+        Draws of anchors whose partitions the start compares.
     max_epochs : int or "auto", default="auto"
         Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
     warmup : float, default=0.8
@@ -238,7 +238,7 @@ class SSCNet(CostClusterer):
         graph_neighbors: int = 15,
         n_layers: int = 20,
         refresh_every: int = 2,
-        n_starts: int = 6,
+        n_starts: int = 10,
         max_epochs: int | str = "auto",
         warmup: float = 0.8,
         batch_size: int = 256,

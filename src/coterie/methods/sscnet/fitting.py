@@ -147,7 +147,6 @@ def make_loop(
         modules.layers,
         settings,
         parts.batches,
-        pairs=parts.pairs,
         seed=parts.seed,
         collectives=collectives,
     )

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from coterie.ops.affinity import fixed_laplacian, islands, knn_affinity, width_weights
 from coterie.ops.distances import closest, nearest
+from coterie.ops.groups import cluster_means
 from coterie.ops.kmeans import kmeans
 from coterie.ops.matching import match_centers
 from coterie.ops.stiefel import bottom_space, random_start
@@ -131,12 +132,26 @@ class Landmarks(nn.Module):
         return graph
 
     @torch.no_grad()
-    def start(self, compared: Tensor, generator: torch.Generator) -> Refreshed:
-        """Embed the graph of what the network made of the rows, (n, f), from a random start, and cut it."""
+    def start(self, compared: Tensor, generator: torch.Generator, labels: Tensor | None = None) -> Refreshed:
+        """Embed the graph of what the network made of the rows, (n, f), from a random start, and cut it.
+
+        Parameters
+        ----------
+        compared : Tensor of shape (n, f)
+        generator : torch.Generator
+        labels : Tensor of shape (n,), optional
+            Clusters that are known already: they are taken, with their centres among the places, and `changed` is
+            the share of them that lie nearer to another centre. Otherwise k-means on the places finds clusters.
+        """
         n_landmarks, k = self.columns.shape
         found = self._embed(compared, random_start(n_landmarks, k, generator).to(compared), _FIRST_LAYERS)
-        self.cut(kmeans(self.places(), k, generator=generator, quiet=True).centers)
-        return found
+        if labels is None:
+            self.cut(kmeans(self.places(), k, generator=generator, quiet=True).centers)
+            return found
+        self.cut(cluster_means(self.places(), labels, k))
+        changed = float((self.labels != labels).double().mean())
+        self.labels.copy_(labels)
+        return replace(found, changed=changed)
 
     @torch.no_grad()
     def refresh(self, compared: Tensor, n_layers: int, generator: torch.Generator) -> Refreshed:

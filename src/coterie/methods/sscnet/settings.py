@@ -23,6 +23,7 @@ class Settings:
     assignment_weight: float
     joint: bool
     graph_on: str
+    n_neighbors: int
     n_layers: int
     refresh_every: int
     n_starts: int

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives
 from coterie.data.batches import Batch, Batches
-from coterie.engine.pairs import NeighbourPairs
 from coterie.engine.schedule import mixed_seed
 from coterie.methods.sscnet import objective
 from coterie.methods.sscnet.landmarks import Landmarks, Refreshed
@@ -43,8 +42,6 @@ class SSCTask:
     settings : Settings
     batches : Batches
         The data, for the start.
-    pairs : NeighbourPairs, optional
-        The neighbours, by which starts are rated.
     seed : int
     collectives : Collectives
     """
@@ -57,12 +54,11 @@ class SSCTask:
         settings: Settings,
         batches: Batches,
         *,
-        pairs: NeighbourPairs | None = None,
         seed: int,
         collectives: Collectives = ALONE,
     ) -> None:
         self.network, self.landmarks, self.layers = network, landmarks, layers
-        self.settings, self.batches, self.pairs, self.seed = settings, batches, pairs, seed
+        self.settings, self.batches, self.seed = settings, batches, seed
         self.collectives = collectives
         self.device = landmarks.rows.device
         parameters = [*network.parameters(), *layers.parameters()]
@@ -187,17 +183,16 @@ class SSCTask:
 
     def start(self) -> None:
         """Choose landmarks, cut their graph, and teach the last two maps what was found."""
-        chosen = best_start(
+        chosen, self._found = best_start(
             self.network,
             self.landmarks,
             self.batches,
-            self.pairs,
             graph_on=self.settings.graph_on,
+            n_neighbors=self.settings.n_neighbors,
             n_starts=self.settings.n_starts,
             seed=self.seed,
         )
-        self.landmarks.load_state_dict(chosen.landmarks.state_dict())
-        self._found = chosen.found
+        self.landmarks.load_state_dict(chosen.state_dict())
         self._teach()
 
     def _teach(self) -> None:
