@@ -55,9 +55,19 @@ def modularity(between: np.ndarray) -> float:
     >>> modularity(np.array([[4.0, 0.0], [0.0, 4.0]]))
     0.5
     """
-    shares = between / between.sum()
-    touching = (shares.sum(0) + shares.sum(1)) / 2
-    return float(np.trace(shares) - (touching**2).sum())
+    return kept_beyond_chance(np.diagonal(between), (between.sum(0) + between.sum(1)) / 2)
+
+
+def kept_beyond_chance(inside: np.ndarray, volume: np.ndarray) -> float:
+    """Return modularity from the weight inside each cluster and its volume, both (k,).
+
+    Examples
+    --------
+    >>> kept_beyond_chance(np.array([4.0, 4.0]), np.array([4.0, 4.0]))
+    0.5
+    """
+    whole = volume.sum()
+    return float((inside / whole - (volume / whole) ** 2).sum())
 
 
 def modularity_among(

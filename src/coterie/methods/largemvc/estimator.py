@@ -20,13 +20,17 @@ from coterie.engine.distributed import current_collectives
 from coterie.engine.loop import Loop
 from coterie.errors import InputError
 from coterie.methods.costs import CostClusterer
-from coterie.methods.largemvc import fitting, start
-from coterie.methods.largemvc.features import ColumnFeatures, Guard, LandmarkFeatures, SideBySide
+from coterie.methods.largemvc import fitting
+from coterie.methods.largemvc.features import ColumnFeatures, LandmarkFeatures, SideBySide
 from coterie.methods.largemvc.inputs import Inputs
 from coterie.methods.largemvc.network import UnfoldedNetwork
 from coterie.methods.largemvc.training import LOSSES, LargeMvCTask
 from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, whole
+from coterie.methods.several.guard import Guard
+from coterie.methods.several.joined import Start, join_views
+from coterie.methods.several.sample import Sample, draw_sample, fit_scaler
 from coterie.nn.state import load_arrays, module_arrays
+from coterie.ops.cuts import best_partition
 from coterie.ops.distances import squared_distances
 from coterie.ops.memberships import calibrated_tau
 from coterie.store import below, versions
@@ -265,9 +269,9 @@ class LargeMvCNet(CostClusterer):
         self.seed_ = self._run_seed()
         params, device = self.get_params(deep=False), resolve_device(self.device)
         generator = torch.Generator().manual_seed(self.seed_)
-        sample = fitting.draw_sample(data, guard=self.noise, seed=self.seed_, generator=generator)
+        sample = draw_sample(data, guard=self.noise, seed=self.seed_, generator=generator)
         k = min(self.n_neighbors, len(sample.sound) - 1)
-        self.scaler_ = fitting.fit_scaler(sample, self.scale, data.names, k, generator)
+        self.scaler_ = fit_scaler(sample, self.scale, data.names, k, generator)
         scaled = fitting.scale_sample(sample, self.scaler_, params)
         self.inputs_ = fitting.fit_inputs(sample, scaled, self.scaler_, params, generator).to(device)
         seen = self.inputs_.see_scaled(scaled.views, sample.sound, sample.corrupt)
@@ -281,15 +285,15 @@ class LargeMvCNet(CostClusterer):
 
     def _start(
         self,
-        sample: fitting.Sample,
+        sample: Sample,
         scaled: fitting.Scaled,
         features: list[Tensor],
         k: int,
         generator: torch.Generator,
-    ) -> start.Start:
+    ) -> Start:
         m = self._code_length()
         # Either start needs the graph: the views' agreement and the sharpness of memberships are read off it.
-        joined = start.join_views(
+        joined = join_views(
             scaled.views,
             sample.sound,
             together=scaled.table,
@@ -298,9 +302,9 @@ class LargeMvCNet(CostClusterer):
             generator=generator,
         )
         if self.init == "graph":
-            labels = torch.from_numpy(start.best_partition(joined.graph, m, generator=generator))
+            labels = torch.from_numpy(best_partition(joined.graph, m, generator=generator))
         else:
-            labels = start.kmeans_start(torch.hstack(features).cpu(), m, generator=generator)
+            labels = fitting.kmeans_start(torch.hstack(features).cpu(), m, generator=generator)
         return joined.start(labels, m)
 
     def _build(self) -> UnfoldedNetwork:
@@ -353,7 +357,7 @@ class LargeMvCNet(CostClusterer):
             record = {"epoch": len(self.history_), "phase": "sweep", "layer": layer, "objective": value}
             self.history_ = [*self.history_, {**record, "seconds": time.perf_counter() - started}]
 
-    def _cluster(self, data: Views, seen: Any, began: start.Start, generator: torch.Generator) -> None:
+    def _cluster(self, data: Views, seen: Any, began: Start, generator: torch.Generator) -> None:
         """Place the centres on the sample, then label every row."""
         with torch.no_grad():
             codes = fitting.directions(self.network_(seen.rows, seen.present)[-1])

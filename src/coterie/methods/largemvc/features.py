@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from coterie.methods.several.beside import row_size
 from coterie.ops.anchors import nearest_anchors
-from coterie.ops.distances import nearest, squared_distances
+from coterie.ops.distances import nearest
 from coterie.ops.kmeans import kmeans
 
 _NEAREST = 5
-_CORRUPT = 3.0
 _LLOYD_STEPS = 5
 _LEAST = 1e-12
 
@@ -43,7 +43,7 @@ class ColumnFeatures(nn.Module):
     @torch.no_grad()
     def fit(self, rows: Tensor) -> ColumnFeatures:
         """Learn the size of a row from a sample of present rows."""
-        self.spread.copy_(_row_size(rows))
+        self.spread.copy_(row_size(rows))
         return self
 
     def forward(self, rows: Tensor) -> Tensor:
@@ -101,7 +101,7 @@ class LandmarkFeatures(nn.Module):
         weights = self(rows)
         sums = weights.sum(0)
         self.scale.copy_(torch.where(sums > _LEAST, sums.clamp(min=_LEAST).rsqrt(), 0.0))
-        self.scale.div_(_row_size(weights * self.scale))
+        self.scale.div_(row_size(weights * self.scale))
         return self
 
     @torch.no_grad()
@@ -160,7 +160,7 @@ class SideBySide(nn.Module):
             own = view[present[:, v]]
             shift = own.mean(0) if len(own) else own.new_zeros(own.shape[1])
             shifts.append(shift)
-            sizes.append(_row_size(own - shift).expand(len(shift)))
+            sizes.append(row_size(own - shift).expand(len(shift)))
         self.shift.copy_(torch.cat(shifts))
         self.size.copy_(torch.cat(sizes))
         return self
@@ -173,55 +173,3 @@ class SideBySide(nn.Module):
         """Return how near rows are to the landmarks of the whole table."""
         features: Tensor = self.landmarks(self.table(views))
         return features
-
-
-class Guard(nn.Module):
-    """Finds rows of a view that are far from everything: corrupt, whatever their direction.
-
-    A row is judged by its distance, before any scaling, to the third nearest of a few hundred rows drawn at
-    random: the first may be the row itself, the second another corrupt one. It is corrupt when that distance is
-    more than three times the median.
-
-    Parameters
-    ----------
-    n_prototypes, n_columns : int
-
-    Examples
-    --------
-    >>> rows = torch.linspace(0, 1, 20)[:, None]
-    >>> guard = Guard(10, 1).fit(rows, generator=torch.Generator().manual_seed(0))
-    >>> guard(torch.tensor([[0.4], [7.0]]))
-    tensor([False,  True])
-    """
-
-    prototypes: Tensor
-    limit: Tensor
-
-    def __init__(self, n_prototypes: int, n_columns: int) -> None:
-        super().__init__()
-        self.register_buffer("prototypes", torch.zeros(n_prototypes, n_columns))
-        self.register_buffer("limit", torch.full((), torch.inf))
-
-    @torch.no_grad()
-    def fit(self, rows: Tensor, *, generator: torch.Generator) -> Guard:
-        """Draw the prototypes from a sample of present rows and learn the usual distance."""
-        drawn = torch.randperm(len(rows), generator=generator)[: len(self.prototypes)]
-        self.prototypes.copy_(rows[drawn])
-        self.limit.copy_(_CORRUPT * self.distance(rows).median())
-        return self
-
-    def distance(self, rows: Tensor) -> Tensor:
-        """Return the distance of each row to its third nearest prototype, (b,)."""
-        third = min(3, len(self.prototypes))
-        return squared_distances(rows, self.prototypes).topk(third, largest=False).values[:, -1].sqrt()
-
-    @torch.no_grad()
-    def forward(self, rows: Tensor) -> Tensor:
-        """Return which rows are corrupt, (b,)."""
-        return self.distance(rows) > self.limit
-
-
-def _row_size(rows: Tensor) -> Tensor:
-    """Return the root of the mean squared length of rows; 1 where there are none or all are zeros."""
-    size = rows.square().sum(1).mean().sqrt() if len(rows) else rows.new_zeros(())
-    return torch.where(size > _LEAST, size, torch.ones_like(size))

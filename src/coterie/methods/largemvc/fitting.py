@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,97 +14,20 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives
-from coterie.data import Scaler, Views, as_views
-from coterie.data.scaling import resolve_modes
-from coterie.data.subsets import some_rows
-from coterie.methods.largemvc import objective, start
-from coterie.methods.largemvc.features import ColumnFeatures, Guard, LandmarkFeatures, SideBySide
-from coterie.methods.largemvc.inputs import Inputs, Seen, scaled_rows, usable
+from coterie.data import Scaler, Views
+from coterie.methods.largemvc import objective
+from coterie.methods.largemvc.features import ColumnFeatures, LandmarkFeatures, SideBySide
+from coterie.methods.largemvc.inputs import Inputs, Seen
 from coterie.methods.largemvc.network import AnchorModule, Layer, UnfoldedNetwork, inverse_softplus
-from coterie.ops.distances import squared_distances
-from coterie.ops.graphs import table_of_present
+from coterie.methods.several.guard import scaled_rows
+from coterie.methods.several.sample import Sample
+from coterie.ops.distances import nearest, squared_distances
 from coterie.ops.groups import cluster_means
 from coterie.ops.kmeans import kmeans
 from coterie.ops.polar import clip_spectrum, polar
 
-SAMPLE_ROWS = 10_000
-_SCALING_ROWS = 3000
-_PROTOTYPES = 256
 _LANDMARKS = 1000
 _LEAST = 1e-12
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Rows drawn evenly, in memory, for what is learned from a sample.
-
-    Attributes
-    ----------
-    blocks : list of ndarray of shape (s, d)
-        Raw rows.
-    there : ndarray of bool, shape (s, v)
-    sound : ndarray of bool, shape (s, v)
-        Where a view counts: there, not empty, not corrupt.
-    corrupt : ndarray of bool, shape (s, v)
-    guards : list of Guard
-    idle : ndarray of bool, shape (v,)
-        Which views say nothing: they never change, or are empty.
-    """
-
-    blocks: list[np.ndarray]
-    there: np.ndarray
-    sound: np.ndarray
-    corrupt: np.ndarray
-    guards: list[Guard]
-    idle: np.ndarray
-
-    @property
-    def complete(self) -> np.ndarray:
-        """Which rows have every view that says something, (s,)."""
-        return np.asarray(self.sound[:, ~self.idle].all(axis=1))
-
-    def fingerprint(self) -> int:
-        """Return a checksum that tells these data from others."""
-        return zlib.crc32(b"".join(block.tobytes() for block in self.blocks))
-
-
-def draw_sample(data: Views, *, guard: bool, seed: int, generator: torch.Generator) -> Sample:
-    """Draw at most 10,000 rows; with `guard`, learn what a corrupt row looks like."""
-    rows = some_rows(data.n_rows, SAMPLE_ROWS, seed)
-    blocks, there = data.read(rows), data.present_rows(rows)
-    guards = []
-    for v, block in enumerate(blocks) if guard and data.n_views > 1 else ():
-        own = torch.from_numpy(block[there[:, v] & block.any(axis=1)])
-        guards.append(Guard(max(1, min(_PROTOTYPES, len(own))), block.shape[1]))
-        if len(own):
-            guards[v].fit(own, generator=generator)
-    constant = np.array([_never_changes(block[there[:, v]]) for v, block in enumerate(blocks)])
-    # A view that never changes is not idle where it is all that some row has.
-    idle = np.logical_not(usable(blocks, there, (), constant)[0].any(axis=0))
-    sound, corrupt = usable(blocks, there, guards, idle)
-    return Sample(blocks, there, sound, corrupt, guards, idle)
-
-
-def _never_changes(rows: np.ndarray) -> bool:
-    return not len(rows) or bool((rows == rows[0]).all())
-
-
-def fit_scaler(
-    sample: Sample, scale: Any, names: Sequence[str], k: int, generator: torch.Generator
-) -> Scaler:
-    """Return the scaling asked for, or for "auto" the one under which the views agree most."""
-    views = as_views(sample.blocks, mask=sample.sound, names=list(names))
-    if scale != "auto":
-        return Scaler(resolve_modes(scale, names)).fit(views)
-    rows = np.sort(torch.randperm(len(sample.sound), generator=generator)[:_SCALING_ROWS].numpy())
-    few, tables = [block[rows] for block in sample.blocks], {}
-    for mode in start.CANDIDATES:
-        scaled = Scaler(mode).fit(views).transform(few, sample.sound[rows])
-        for v, block in enumerate(scaled):
-            tables[v, mode] = table_of_present(
-                torch.from_numpy(block), sample.sound[rows, v], k, generator=generator
-            )
-    return Scaler(start.choose_scalings(tables, len(few))).fit(views)
 
 
 @dataclass(frozen=True)
@@ -373,3 +295,9 @@ class _Nearest:
 
     def rows(self) -> np.ndarray:
         return torch.where(self._best[0].isfinite(), self._rows[0], self._rows[1]).numpy()
+
+
+def kmeans_start(rows: Tensor, n_anchors: int, *, generator: torch.Generator) -> Tensor:
+    """Return k-means labels on the leading left singular vectors of the views side by side (spec 2.5)."""
+    vectors = torch.linalg.svd(rows, full_matrices=False)[0][:, :n_anchors].contiguous()
+    return nearest(vectors, kmeans(vectors, n_anchors, generator=generator, quiet=True).centers)[0]

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from coterie.data import Scaler, Views
 from coterie.data.ahead import read_ahead
-from coterie.methods.largemvc.features import ColumnFeatures, Guard, LandmarkFeatures, SideBySide
+from coterie.methods.largemvc.features import ColumnFeatures, LandmarkFeatures, SideBySide
+from coterie.methods.several.guard import Guard, scaled_rows, usable
 from coterie.nn.forward import FORWARD_ROWS
 
 _CHUNK_BYTES = 16 * 2**20
@@ -164,31 +165,3 @@ class Inputs(nn.Module):
         scaled = [isinstance(one, ColumnFeatures) for one in self.features]
         restored = self.scaler.inverse_transform(found)
         return [again if was else plain for plain, again, was in zip(found, restored, scaled, strict=True)]
-
-
-def scaled_rows(scaler: Scaler, blocks: Sequence[np.ndarray], counts: np.ndarray) -> list[Tensor]:
-    """Return the scaled rows of each view, (b, d); zeros where a view does not count."""
-    # Copies that torch allocates: products of arrays that lie elsewhere in memory may round differently.
-    return [torch.tensor(rows) for rows in scaler.transform(blocks, counts)]
-
-
-def usable(
-    blocks: Sequence[np.ndarray], there: np.ndarray | None, guards: Sequence[Guard], idle: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return where a view counts and where it was judged corrupt, both bool (b, v).
-
-    An empty row (all zeros, as of a text without words) and a view that never changes say nothing, and a corrupt
-    row misleads: none of them counts as long as the row has another view to go by.
-    """
-    shape = len(blocks[0]), len(blocks)
-    there = np.ones(shape, dtype=bool) if there is None else there
-    filled = np.column_stack([block.any(axis=1) for block in blocks]) & there & ~idle
-    filled = np.where(filled.any(axis=1, keepdims=True), filled, there)
-    corrupt = np.zeros(shape, dtype=bool)
-    for v, guard in enumerate(guards):
-        found = guard(torch.from_numpy(blocks[v]).to(guard.prototypes.device)).cpu().numpy()
-        corrupt[:, v] = found & filled[:, v]
-    sound = filled & ~corrupt
-    lost = np.logical_not(sound.any(axis=1))
-    corrupt[lost] = False
-    return np.where(lost[:, None], filled, sound), corrupt

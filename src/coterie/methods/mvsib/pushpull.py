@@ -1,0 +1,79 @@
+"""Hard rows are pushed from the nearest other centre to their own (Eqs. 26 to 28, with the sign of M1), Theorem C."""
+
+# h hard rows, d features, k clusters
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+
+class Separation(NamedTuple):
+    """Cosines of rows to two centres.
+
+    Attributes
+    ----------
+    own, other : Tensor of shape (h,)
+        To the own centre, and to the nearest other one.
+    own_center, other_center : Tensor of shape (h, d)
+    """
+
+    own: Tensor
+    other: Tensor
+    own_center: Tensor
+    other_center: Tensor
+
+
+def separation(rows: Tensor, labels: Tensor, centers: Tensor) -> Separation:
+    """Return how near unit rows (h, d) are to their own of the unit centres (k, d), and to the nearest other."""
+    cosines = rows @ centers.T
+    own = cosines.gather(1, labels[:, None])[:, 0]
+    nearest = cosines.masked_fill(F.one_hot(labels, len(centers)).bool(), -torch.inf).argmax(1)
+    other = cosines.gather(1, nearest[:, None])[:, 0]
+    return Separation(own, other, centers[labels], centers[nearest])
+
+
+def push_pull(rows: Tensor, labels: Tensor, centers: Tensor, margin: float) -> tuple[Tensor, Tensor]:
+    r"""Return the push and the pull on hard rows; zeros where there are none, or one cluster only.
+
+    .. math:: \max(0, s^- - s^+ + m) \quad\text{and}\quad 1 - s^+
+
+    The paper prints the push with the opposite sign, which drives rows from their own centre (M1).
+
+    Examples
+    --------
+    >>> push, pull = push_pull(torch.tensor([[1.0, 0.0]]), torch.tensor([0]), torch.eye(2), 0.2)
+    >>> float(push), float(pull)
+    (0.0, 0.0)
+    """
+    if len(rows) == 0 or len(centers) < 2:
+        nothing = rows.sum() * 0
+        return nothing, nothing
+    found = separation(rows, labels, centers)
+    return (found.other - found.own + margin).clamp(min=0).mean(), (1 - found.own).mean()
+
+
+@torch.no_grad()
+def separation_gain(rows: Tensor, labels: Tensor, centers: Tensor, margin: float) -> Tensor:
+    r"""Return how fast :math:`s^+ - s^-` grows along minus the gradient of push + pull on the sphere, (h,).
+
+    The corrected Theorem C (M2): where the push is active the gain is
+    :math:`\|\nabla s^+ - \nabla s^-\|^2 + \langle \nabla s^+ - \nabla s^-, \nabla s^+ \rangle`; the first is never
+    negative, the second is the pull's, which may oppose.
+
+    Examples
+    --------
+    >>> centers = torch.eye(2)
+    >>> row = torch.nn.functional.normalize(torch.tensor([[1.0, 1.0]]), dim=1)
+    >>> float(separation_gain(row, torch.tensor([0]), centers, 0.2)) > 0
+    True
+    """
+    found = separation(rows, labels, centers)
+    to_own = found.own_center - found.own[:, None] * rows
+    to_other = found.other_center - found.other[:, None] * rows
+    apart = to_own - to_other
+    active = (found.other - found.own + margin > 0).to(rows.dtype)
+    return active * apart.square().sum(1) + (apart * to_own).sum(1)

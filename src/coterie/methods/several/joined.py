@@ -1,0 +1,93 @@
+"""The neighbours that several views name, as one graph."""
+
+# n rows, v views, k neighbours, c clusters
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from coterie.ops.communities import cluster_cuts
+from coterie.ops.graphs import agreement, joined_graph, table_of_present
+
+
+@dataclass(frozen=True)
+class Start:
+    """A partition of the sample.
+
+    Attributes
+    ----------
+    labels : Tensor of shape (n,)
+    agreement : ndarray of shape (v, v)
+        How much the views agree on who is near whom.
+    kept : float
+        Share of the neighbours that are in one cluster.
+    """
+
+    labels: Tensor
+    agreement: np.ndarray
+    kept: float
+
+
+@dataclass(frozen=True)
+class JoinedViews:
+    """The neighbours that the views name.
+
+    Attributes
+    ----------
+    graph : sparse matrix of shape (n, n)
+        The sum of the views' neighbour graphs.
+    agreement : ndarray of shape (v, v)
+        How much the views agree on who is near whom.
+    """
+
+    graph: sparse.csr_matrix
+    agreement: np.ndarray
+
+    def start(self, labels: Tensor, n_clusters: int) -> Start:
+        """Return a partition, from wherever it comes, with the share of neighbours that it keeps together."""
+        _, inside, volume = cluster_cuts(self.graph, labels.numpy(), n_clusters)
+        return Start(labels, self.agreement, float(inside.sum() / volume.sum()))
+
+
+def join_views(
+    rows: Sequence[Tensor],
+    present: np.ndarray,
+    *,
+    together: Tensor | None,
+    complete: np.ndarray,
+    n_neighbors: int,
+    generator: torch.Generator,
+) -> JoinedViews:
+    """Sum the views' neighbour graphs.
+
+    Neighbours in all views side by side are one graph more, among the rows that have every view, and weigh half
+    as much as the others together: they tell groups apart that no view does alone.
+
+    Parameters
+    ----------
+    rows : sequence of Tensor of shape (n, d)
+        The scaled rows of each view.
+    present : ndarray of bool, shape (n, v)
+    together : Tensor of shape (n, D), optional
+        All views side by side, where there are several.
+    complete : ndarray of bool, shape (n,)
+        Which rows can be compared side by side.
+    n_neighbors : int
+    generator : torch.Generator
+    """
+    tables = [
+        table_of_present(view, present[:, v], n_neighbors, generator=generator) for v, view in enumerate(rows)
+    ]
+    weights = [1.0] * len(tables)
+    if together is not None:
+        tables.append(table_of_present(together, complete, n_neighbors, generator=generator))
+        weights.append(len(rows) / 2)
+    single = tables[: len(rows)]
+    agree = np.array([[agreement(one, other) for other in single] for one in single])
+    return JoinedViews(joined_graph(tables, weights), agree)

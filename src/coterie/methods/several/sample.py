@@ -1,0 +1,141 @@
+"""A sample of rows with several views: which count, and the scalings under which the views agree most."""
+
+# s rows of the sample, v views, k neighbours
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from coterie.data import Scaler, Views, as_views
+from coterie.data.scaling import resolve_modes
+from coterie.data.subsets import some_rows
+from coterie.methods.several.guard import Guard, usable
+from coterie.ops.graphs import agreement, table_of_present
+from coterie.ops.neighbours import shared_neighbours
+
+SAMPLE_ROWS = 10_000
+CANDIDATES = ("sample", "none", "feature", "feature-angle", "angle", "root")
+_SCALING_ROWS = 3000
+_PROTOTYPES = 256
+_ROUNDS = 5
+
+Tables = dict[tuple[int, str], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows drawn evenly, in memory, for what is learned from a sample.
+
+    Attributes
+    ----------
+    blocks : list of ndarray of shape (s, d)
+        Raw rows.
+    there : ndarray of bool, shape (s, v)
+    sound : ndarray of bool, shape (s, v)
+        Where a view counts: there, not empty, not corrupt.
+    corrupt : ndarray of bool, shape (s, v)
+    guards : list of Guard
+    idle : ndarray of bool, shape (v,)
+        Which views say nothing: they never change, or are empty.
+    """
+
+    blocks: list[np.ndarray]
+    there: np.ndarray
+    sound: np.ndarray
+    corrupt: np.ndarray
+    guards: list[Guard]
+    idle: np.ndarray
+
+    @property
+    def complete(self) -> np.ndarray:
+        """Which rows have every view that says something, (s,)."""
+        return np.asarray(self.sound[:, ~self.idle].all(axis=1))
+
+    def fingerprint(self) -> int:
+        """Return a checksum that tells these data from others."""
+        return zlib.crc32(b"".join(block.tobytes() for block in self.blocks))
+
+
+def draw_sample(data: Views, *, guard: bool, seed: int, generator: torch.Generator) -> Sample:
+    """Draw at most 10,000 rows; with `guard`, learn what a corrupt row looks like."""
+    rows = some_rows(data.n_rows, SAMPLE_ROWS, seed)
+    blocks, there = data.read(rows), data.present_rows(rows)
+    guards = []
+    for v, block in enumerate(blocks) if guard and data.n_views > 1 else ():
+        own = torch.from_numpy(block[there[:, v] & block.any(axis=1)])
+        guards.append(Guard(max(1, min(_PROTOTYPES, len(own))), block.shape[1]))
+        if len(own):
+            guards[v].fit(own, generator=generator)
+    constant = np.array([_never_changes(block[there[:, v]]) for v, block in enumerate(blocks)])
+    # A view that never changes is not idle where it is all that some row has.
+    idle = np.logical_not(usable(blocks, there, (), constant)[0].any(axis=0))
+    sound, corrupt = usable(blocks, there, guards, idle)
+    return Sample(blocks, there, sound, corrupt, guards, idle)
+
+
+def _never_changes(rows: np.ndarray) -> bool:
+    return not len(rows) or bool((rows == rows[0]).all())
+
+
+def fit_scaler(
+    sample: Sample, scale: Any, names: Sequence[str], k: int, generator: torch.Generator
+) -> Scaler:
+    """Return the scaling asked for, or for "auto" the one under which the views agree most."""
+    views = as_views(sample.blocks, mask=sample.sound, names=list(names))
+    if scale != "auto":
+        return Scaler(resolve_modes(scale, names)).fit(views)
+    rows = np.sort(torch.randperm(len(sample.sound), generator=generator)[:_SCALING_ROWS].numpy())
+    few, tables = [block[rows] for block in sample.blocks], {}
+    for mode in CANDIDATES:
+        scaled = Scaler(mode).fit(views).transform(few, sample.sound[rows])
+        for v, block in enumerate(scaled):
+            tables[v, mode] = table_of_present(
+                torch.from_numpy(block), sample.sound[rows, v], k, generator=generator
+            )
+    return Scaler(choose_scalings(tables, len(few))).fit(views)
+
+
+def choose_scalings(tables: Tables, n_views: int) -> list[str]:
+    """Choose the scaling of each view so that the views agree most on who is near whom; no label is needed.
+
+    One view is changed at a time to the scaling whose neighbours agree most with those of the others, until
+    nothing changes. A single view takes the scaling whose neighbours have most neighbours in common.
+
+    Parameters
+    ----------
+    tables : dict
+        The table of neighbours of each view under each candidate.
+    n_views : int
+    """
+    modes = sorted({mode for _, mode in tables}, key=CANDIDATES.index)
+    if n_views == 1:
+        return [
+            max(modes, key=lambda mode: float(shared_neighbours(torch.from_numpy(tables[0, mode])).mean()))
+        ]
+    known: dict[frozenset[tuple[int, str]], float] = {}
+
+    def agree(one: tuple[int, str], other: tuple[int, str]) -> float:
+        pair = frozenset((one, other))
+        if pair not in known:
+            known[pair] = agreement(tables[one], tables[other])
+        return known[pair]
+
+    chosen = [modes[0]] * n_views
+    for _ in range(_ROUNDS):
+        before = list(chosen)
+        for v in range(n_views):
+            others = [(u, chosen[u]) for u in range(n_views) if u != v]
+
+            def with_others(mode: str, v: int = v, others: Sequence[tuple[int, str]] = others) -> float:
+                return sum(agree((v, mode), other) for other in others)
+
+            chosen[v] = max(modes, key=with_others)
+        if chosen == before:
+            break
+    return chosen
