@@ -42,3 +42,31 @@ class RunParts:
         """Return what tells these data from others: their shape and a checksum of the sample."""
         views = self.batches.views
         return [views.n_rows, list(views.dims), zlib.crc32(self.sample.cpu().numpy().tobytes())]
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What every training needs to know, with nothing left to decide.
+
+    Attributes
+    ----------
+    n_clusters : int
+    max_epochs, warmup_epochs : int
+        All epochs, and those of them before there are clusters.
+    learning_rate : float
+    schedule : str
+        As in `learning_schedule`.
+    clip_norm : float or None
+        Largest norm of the gradient.
+    """
+
+    n_clusters: int
+    max_epochs: int
+    warmup_epochs: int
+    learning_rate: float
+    schedule: str
+    clip_norm: float | None
+
+    def in_warmup(self, epoch: int) -> bool:
+        """Whether an epoch comes before there are clusters."""
+        return epoch < self.warmup_epochs

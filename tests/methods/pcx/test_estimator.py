@@ -323,13 +323,13 @@ def test_a_stream_keeps_the_numbers_of_its_clusters():
 
 def test_a_stream_follows_at_a_tenth_of_the_rate_that_the_preset_set(blobs, monkeypatch):
     rates = []
-    original = fitting.make_loop
+    original = fitting.make_task
 
-    def watched(params, parts, callbacks=()):
+    def watched(params, parts):
         rates.append(params["learning_rate"])
-        return original(params, parts, callbacks)
+        return original(params, parts)
 
-    monkeypatch.setattr(fitting, "make_loop", watched)
+    monkeypatch.setattr(fitting, "make_task", watched)
     model = PCX(3, preset="paper", max_epochs=1, **SMALL)
     model.partial_fit(blobs[0]).partial_fit(blobs[0])
     assert rates == pytest.approx([5e-4, 5e-5])

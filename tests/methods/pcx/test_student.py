@@ -11,7 +11,7 @@ from coterie.collectives import ALONE
 from coterie.data import Scaler, as_views
 from coterie.data.batches import Batch, Batches
 from coterie.engine.pairs import NeighbourPairs
-from coterie.methods.pcx import objective, student
+from coterie.methods.pcx import objective, student, training
 from coterie.nn.autoencoder import mlp
 
 
@@ -202,3 +202,11 @@ def test_an_interrupted_fit_is_finished_without_the_student(monkeypatch):
     model = PCX(3, hidden=(16,), n_code=3, batch_size=40, max_epochs=8, random_state=0, n_threads=1).fit(X)
     assert model.n_iter_ == 6
     assert len(np.unique(model.labels_)) == 3
+
+
+def test_a_fit_that_is_all_warm_up_still_asks_the_student(monkeypatch):
+    asked = []
+    monkeypatch.setattr(training, "correct", lambda labels, *_, **__: asked.append(len(labels)) or labels)
+    X = np.random.default_rng(0).normal(size=(120, 6)).astype(np.float32)
+    PCX(3, hidden=(16,), n_code=3, max_epochs=2, warmup=1.0, random_state=0, n_threads=1).fit(X)
+    assert asked == [120]

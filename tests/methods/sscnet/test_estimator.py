@@ -14,6 +14,7 @@ from coterie.data import as_views
 from coterie.engine import loop as loops
 from coterie.methods.base import EXPECTED_FAILED_CHECKS
 from coterie.methods.sscnet import fitting
+from coterie.methods.trained import make_loop
 from coterie.metrics import accuracy, ari
 
 SMALL = {
@@ -198,8 +199,7 @@ def test_only_joint_training_sends_the_later_losses_into_the_blocks(rows, joint)
         torch.device("cpu"),
     )
     before = parts.modules.network.coder.dictionary.matrix.detach().clone()
-    _, loop = fitting.make_loop(model.get_params(deep=False), parts)
-    loop.run()
+    make_loop(fitting.make_task(model.get_params(deep=False), parts), parts).run()
     after = parts.modules.network.coder.dictionary.matrix.detach()
     assert torch.allclose(before, after, atol=1e-6) != joint
 
@@ -214,7 +214,7 @@ def test_the_three_phases_take_turns(rows):
     model = SSCNet(3, warmup=0.0, max_epochs=1, **SMALL)
     params = model.get_params(deep=False)
     parts = fitting.prepare(params, _views(model, X), 0, torch.device("cpu"))
-    task, _ = fitting.make_loop(params, parts)
+    task = fitting.make_task(params, parts)
     task.begin_epoch(0)
     seen = [set(task.losses(batch)[0]) for batch in parts.batches.epoch(0, parts.pairs)]
     first = {"loss", "coding", "contrast"}

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -17,21 +17,20 @@ from coterie.data import Scaler, Views
 from coterie.data.batches import Batches
 from coterie.engine.callbacks import EarlyStopping
 from coterie.engine.device import resolve_device, thread_cap
-from coterie.engine.loop import Callback
-from coterie.engine.schedule import STREAM_RATE
-from coterie.methods.costs import CostClusterer
+from coterie.engine.loop import Callback, Loop
 from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, sizes, whole
 from coterie.methods.pcx import build, fitting
 from coterie.methods.pcx.fitting import Parts
 from coterie.methods.pcx.presets import PRESETS
-from coterie.methods.pcx.settings import Settings
+from coterie.methods.pcx.training import PCXTask
+from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
 from coterie.nn.metric import KINDS, MetricChoice
 from coterie.nn.state import load_arrays, module_arrays
 from coterie.ops.partition import PARTITIONS
-from coterie.store import below, versions
+from coterie.store import below
 
 
-class PCX(CostClusterer):
+class PCX(TrainedClusterer[Parts, PCXTask]):
     """Deep clustering with slow exemplars (PC-X).
 
     An auto-encoder learns a code in which a row is near its nearest neighbours; the code is cut into clusters;
@@ -208,14 +207,8 @@ class PCX(CostClusterer):
         "latent_norm": flag(),
         "reconstruction": one_of("mse", "bce"),
         "reconstruction_weight": real(0),
-        "max_epochs": either(one_of("auto"), whole(0)),
-        "warmup": real(0, 1),
         "init": one_of("xavier", *PARTITIONS),
         "student": real(0),
-        "batch_size": whole(2),
-        "learning_rate": real(0, above=True),
-        "schedule": one_of("onecycle", "constant"),
-        "clip_norm": either(one_of(None), real(0, above=True)),
         "n_neighbors": whole(0),
         "neighbor_weight": real(0),
         "attraction": real(0),
@@ -237,10 +230,9 @@ class PCX(CostClusterer):
         "rescue": flag(),
         "recluster_every": either(one_of(None), whole(1)),
         "early_stopping": flag(),
-        "checkpoint_every": whole(1),
-        "n_threads": either(one_of(None), whole(1)),
-        "verbose": either(whole(0), flag()),
+        **TRAINING_RULES,
     }
+    _stream_params: ClassVar[Mapping[str, Any]] = {"burn_in": 0.0, "hold": 0.0, "rescue": False}
 
     def __init__(
         self,
@@ -345,78 +337,18 @@ class PCX(CostClusterer):
 
     # Fitting
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the clusters.
+    def _prepare(self, params: Mapping[str, Any], data: Views) -> Parts:
+        return fitting.prepare(params, data, self.seed_, resolve_device(self.device))
 
-        Parameters
-        ----------
-        X : array-like, views, or path
-            Rows to cluster; several views are put side by side.
-        y : ignored
+    def _prepare_more(self, params: Mapping[str, Any], data: Views, seed: int) -> Parts:
+        return fitting.prepare_more(params, data, self.network_, self.scaler_, self.metric_, seed=seed)
 
-        Returns
-        -------
-        self
-        """
-        self._check_params()
-        data = self._check_input(X, reset=True)
-        self._check_whole(data)
-        with thread_cap(self.n_threads):
-            self._fit(data)
-        return self
+    def _make_task(self, params: Mapping[str, Any], parts: Parts) -> PCXTask:
+        return fitting.make_task(params, parts)
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Go on with more rows, as from a stream; the clusters keep their numbers.
-
-        The first call is a `fit`. Each later one is a pass over the new rows, in which the code adapts and the
-        exemplars move slowly. Afterwards `labels_` and `exemplar_indices_` refer to the rows given last.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        if not hasattr(self, "network_"):
-            return self.fit(X)
-        self._check_params()
-        data = self._check_input(X, reset=False)
-        with thread_cap(self.n_threads):
-            self._continue(data)
-        return self
-
-    def _fit(self, data: Views) -> None:
-        self.seed_ = self._run_seed()
-        params = self._resolved()
-        parts = fitting.prepare(params, data, self.seed_, resolve_device(self.device))
-        task, loop = fitting.make_loop(params, parts, self._callbacks(parts))
-        loop.run()
-        if not task.started:
-            task.start(correct_it=not loop.interrupted)
-        self.scaler_, self.metric_, self.network_ = parts.scaler, parts.metric, parts.network
-        self.history_ = loop.history
-        self._finish(parts, task.settings)
-
-    def _continue(self, data: Views) -> None:
-        params = self._resolved() | {
-            "max_epochs": 1,
-            "warmup": 0.0,
-            "burn_in": 0.0,
-            "hold": 0.0,
-            "rescue": False,
-        }
-        params |= {"learning_rate": params["learning_rate"] * STREAM_RATE, "schedule": "constant"}
-        before = self.network_, self.scaler_, self.metric_
-        parts = fitting.prepare_more(params, data, *before, seed=self.seed_ + len(self.history_))
-        task, loop = fitting.make_loop(params, parts)
+    def _follow(self, task: PCXTask, loop: Loop) -> None:
         task.started = True
         loop.run()
-        done = len(self.history_)
-        self.history_ = [*self.history_, *({**record, "epoch": done} for record in loop.history)]
-        self._finish(parts, task.settings)
 
     def _resolved(self) -> dict[str, Any]:
         """Return the parameters; a preset decides those that were left at their defaults."""
@@ -427,19 +359,18 @@ class PCX(CostClusterer):
                 params[name] = value
         return params
 
-    def _callbacks(self, parts: Parts) -> list[Callback]:
-        callbacks = self._watchers(parts.fingerprint())
+    def _watchers(self, fingerprint: list[Any]) -> list[Callback]:
+        callbacks = super()._watchers(fingerprint)
         if self.early_stopping:
             # Before the checkpoint, which writes the last epoch of a run that stops.
             callbacks.insert(0, EarlyStopping("changed", below=1e-3, patience=10))
         return callbacks
 
-    def _finish(self, parts: Parts, settings: Settings) -> None:
-        """Label every row and set what follows from that."""
-        found = fitting.label_all(self.network_, parts.batches)
+    def _conclude(self, parts: Parts, task: PCXTask) -> None:
+        self.network_ = parts.network
+        found = fitting.label_all(parts.network, parts.batches)
         self.labels_, self.inertia_, self.exemplar_indices_ = found.labels, found.inertia, found.exemplars
-        self.tau_ = fitting.membership_tau(parts, settings, found.labels)
-        self.versions_ = versions()
+        self.tau_ = fitting.membership_tau(parts, task.settings, found.labels)
         self._describe()
 
     def _describe(self) -> None:

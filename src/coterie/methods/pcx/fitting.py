@@ -1,10 +1,10 @@
-"""From data and settings to a trained network: the parts of a run, its loop, and the labels at its end."""
+"""From data and settings to a trained network: the parts of a run, its task, and the labels at its end."""
 
 # n rows, D features, k clusters
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,7 @@ from coterie.data import Scaler, Views
 from coterie.data.autoscale import fit_scaler
 from coterie.data.batches import Batches
 from coterie.engine.distributed import current_collectives
-from coterie.engine.loop import Callback, Loop
 from coterie.engine.pairs import NeighbourPairs, search_pairs
-from coterie.engine.schedule import learning_schedule
 from coterie.methods.parts import RunParts
 from coterie.methods.pcx import build
 from coterie.methods.pcx.network import PCXNetwork
@@ -83,26 +81,17 @@ def _search_pairs(
     return search_pairs(batches, network.space, sample, metric.n_axes, params["n_neighbors"], generator)
 
 
-def make_loop(
-    params: Mapping[str, Any], parts: Parts, callbacks: Sequence[Callback] = ()
-) -> tuple[PCXTask, Loop]:
-    """Return the task and the loop that trains it."""
+def make_task(params: Mapping[str, Any], parts: Parts) -> PCXTask:
+    """Return the task that trains the network."""
     settings = build.resolve_settings(params, parts.batches.per_epoch, parts.pairs is not None)
-    collectives = current_collectives()
-    task = PCXTask(
-        parts.network, settings, parts.batches, pairs=parts.pairs, seed=parts.seed, collectives=collectives
+    return PCXTask(
+        parts.network,
+        settings,
+        parts.batches,
+        pairs=parts.pairs,
+        seed=parts.seed,
+        collectives=current_collectives(),
     )
-    loop = Loop(
-        task,
-        lambda epoch: parts.batches.epoch(epoch, parts.pairs),
-        per_epoch=parts.batches.per_epoch,
-        max_epochs=settings.max_epochs,
-        schedule=learning_schedule(settings.schedule, settings.warmup_epochs / max(1, settings.max_epochs)),
-        clip_norm=params["clip_norm"],
-        callbacks=callbacks,
-        collectives=collectives,
-    )
-    return task, loop
 
 
 def assigned(network: PCXNetwork, batches: Batches) -> Iterator[tuple[Tensor, Tensor]]:

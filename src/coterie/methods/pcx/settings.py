@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from coterie.methods.parts import RunSettings
+
 
 @dataclass(frozen=True)
-class Settings:
-    """Everything that training needs to know, with nothing left to decide.
+class Settings(RunSettings):
+    """Everything that training needs to know.
 
     The names are those of the parameters of `PCX`, where they are explained.
     """
 
-    n_clusters: int
-    max_epochs: int
-    warmup_epochs: int
     init: str
     student: float
     hidden: Sequence[int]
     batch_size: int
-    learning_rate: float
-    schedule: str
     centroid_weight: float
     entropy_weight: float
     consistency_weight: float
@@ -48,10 +45,6 @@ class Settings:
     def cluster_epochs(self) -> int:
         """Epochs after the warm-up."""
         return self.max_epochs - self.warmup_epochs
-
-    def in_warmup(self, epoch: int) -> bool:
-        """Whether an epoch trains the auto-encoder alone."""
-        return epoch < self.warmup_epochs
 
     def past_burn_in(self, epoch: int) -> bool:
         """Whether the entropy term and the size weights are on in an epoch."""

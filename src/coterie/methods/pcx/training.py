@@ -178,8 +178,8 @@ class PCXTask:
     # The start of the centroids
 
     @torch.no_grad()
-    def start(self, correct_it: bool = True) -> None:
-        """Place the centroids and the sizes; a student corrects the clusters unless time is short."""
+    def start(self, in_haste: bool = False) -> None:
+        """Place the centroids and the sizes; unless in haste, a student corrects the clusters."""
         settings, network = self.settings, self.network
         generator = torch.Generator().manual_seed(mixed_seed(self.seed, -1))
         if settings.init == "xavier":
@@ -192,7 +192,7 @@ class PCXTask:
             codes = self.encode_all()
             score = self._score_partition(codes, generator)
             labels = partition(codes, settings.n_clusters, settings.init, generator=generator, score=score)
-            if correct_it:
+            if not in_haste:
                 labels = self._correct(labels, generator)
             self._held = labels.to("cpu", torch.int32)
             counts, sums = count_and_sum(codes, labels, settings.n_clusters)

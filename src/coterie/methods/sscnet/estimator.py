@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -15,21 +15,22 @@ from torch import Tensor
 from coterie.data import Scaler, Views
 from coterie.data.batches import Batches
 from coterie.engine.device import resolve_device, thread_cap
-from coterie.engine.schedule import STREAM_RATE
+from coterie.engine.loop import Loop
 from coterie.errors import InputError
-from coterie.methods.costs import CostClusterer
 from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, sizes, whole
 from coterie.methods.sscnet import dictionaries, fitting
 from coterie.methods.sscnet.coding import ERRORS
 from coterie.methods.sscnet.fitting import Parts, Told
+from coterie.methods.sscnet.training import SSCTask
+from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
 from coterie.nn.metric import KINDS, MetricChoice
 from coterie.nn.state import load_arrays, module_arrays
-from coterie.store import below, versions
+from coterie.store import below
 
 _MODULES = ("network", "landmarks", "layers")
 
 
-class SSCNet(CostClusterer):
+class SSCNet(TrainedClusterer[Parts, SSCTask]):
     """Subspace clustering by learned sparse codes, a spectral embedding of landmarks, and a classifier.
 
     Blocks of unrolled linearised ADMM write each row in a few atoms of a learned dictionary; a graph of some
@@ -157,8 +158,9 @@ class SSCNet(CostClusterer):
     -----
     The method is that of "SSCNet: learning-based subspace clustering" with the landmarks of our specification: the
     printed embedding of each batch cannot be compared with another's. The neighbour contrast, the choice of the
-    metric and of the start are ours. The page on SSCNet in the documentation has the equations, the corrections and
-    the measurements behind the defaults.
+    metric and of the start are ours. In `partial_fit` the landmarks stay the rows they are, and vote on the new ones.
+    The page on SSCNet in the documentation has the equations, the corrections and the measurements behind the
+    defaults.
 
     Examples
     --------
@@ -199,15 +201,7 @@ class SSCNet(CostClusterer):
         "n_layers": whole(0),
         "refresh_every": whole(1),
         "n_starts": whole(1),
-        "max_epochs": either(one_of("auto"), whole(0)),
-        "warmup": real(0, 1),
-        "batch_size": whole(2),
-        "learning_rate": real(0, above=True),
-        "schedule": one_of("onecycle", "constant"),
-        "clip_norm": either(one_of(None), real(0, above=True)),
-        "checkpoint_every": whole(1),
-        "n_threads": either(one_of(None), whole(1)),
-        "verbose": either(whole(0), flag()),
+        **TRAINING_RULES,
     }
 
     def __init__(
@@ -293,87 +287,34 @@ class SSCNet(CostClusterer):
 
     # Fitting
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the clusters.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-            Rows to cluster; several views are put side by side.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        self._check_params()
-        data = self._check_input(X, reset=True)
-        self._check_whole(data)
+    def _check_data(self, data: Views) -> None:
+        super()._check_data(data)
         if min(self.n_landmarks, data.n_rows) <= self.n_clusters:
             raise InputError(
                 f"n_landmarks={self.n_landmarks} of {data.n_rows} rows cannot be cut into "
                 f"n_clusters={self.n_clusters}; give more landmarks than clusters, and more rows than that."
             )
-        with thread_cap(self.n_threads):
-            self._fit(data)
-        return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Go on with more rows, as from a stream; the clusters keep their numbers.
+    def _prepare(self, params: Mapping[str, Any], data: Views) -> Parts:
+        return fitting.prepare(params, data, self.seed_, resolve_device(self.device))
 
-        The first call is a `fit`. Each later one is a pass over the new rows, in which the code adapts; the landmarks
-        stay the rows they are, and vote on the new ones. Afterwards `labels_` and what else is said of rows refers to
-        the rows given last.
+    def _prepare_more(self, params: Mapping[str, Any], data: Views, seed: int) -> Parts:
+        return fitting.prepare_more(params, data, self.modules_, self.scaler_, self.metric_, seed=seed)
 
-        Parameters
-        ----------
-        X : array-like, views, or path
-        y : ignored
+    def _make_task(self, params: Mapping[str, Any], parts: Parts) -> SSCTask:
+        return fitting.make_task(params, parts)
 
-        Returns
-        -------
-        self
-        """
-        if not hasattr(self, "modules_"):
-            return self.fit(X)
-        self._check_params()
-        data = self._check_input(X, reset=False)
-        with thread_cap(self.n_threads):
-            self._continue(data)
-        return self
-
-    def _fit(self, data: Views) -> None:
-        self.seed_ = self._run_seed()
-        params = self.get_params(deep=False)
-        parts = fitting.prepare(params, data, self.seed_, resolve_device(self.device))
-        task, loop = fitting.make_loop(params, parts, self._watchers(parts.fingerprint()))
-        loop.run()
-        if not parts.modules.landmarks.started:
-            task.start()
-        self.scaler_, self.metric_, self.modules_ = parts.scaler, parts.metric, parts.modules
-        self.history_ = loop.history
-        self._finish(parts)
-
-    def _continue(self, data: Views) -> None:
-        params = self.get_params(deep=False) | {"max_epochs": 1, "warmup": 0.0, "schedule": "constant"}
-        params["learning_rate"] *= STREAM_RATE
-        before = self.modules_, self.scaler_, self.metric_
-        parts = fitting.prepare_more(params, data, *before, seed=self.seed_ + len(self.history_))
-        task, loop = fitting.make_loop(params, parts)
+    def _follow(self, task: SSCTask, loop: Loop) -> None:
         loop.run()
         task.refresh()
-        done = len(self.history_)
-        self.history_ = [*self.history_, *({**record, "epoch": done} for record in loop.history)]
-        self._finish(parts)
 
-    def _finish(self, parts: Parts) -> None:
-        """Label every row and set what follows from that."""
+    def _conclude(self, parts: Parts, task: SSCTask) -> None:
+        self.modules_ = parts.modules
         self.modules_.network.eval()
         found = fitting.describe(self.modules_, parts.batches)
         self.labels_, self.exemplar_indices_ = found.labels, found.exemplars
         self.sparsity_, self.reconstruction_, self.atom_use_ = found.sparsity, found.errors, found.use
         self.tau_ = fitting.membership_tau(parts, found.labels)
-        self.versions_ = versions()
         self._describe()
 
     def _describe(self) -> None:

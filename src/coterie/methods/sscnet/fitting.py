@@ -1,11 +1,11 @@
-"""From data and parameters to a trained network: the parts of a run, its loop, and what is said of all rows."""
+"""From data and parameters to a trained network: the parts of a run, its task, and what is said of all rows."""
 
 # n rows, D features, m atoms, p features of the embedding, k clusters
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,9 +18,8 @@ from coterie.data import Scaler, Views
 from coterie.data.autoscale import fit_scaler
 from coterie.data.batches import Batches
 from coterie.engine.distributed import current_collectives
-from coterie.engine.loop import Callback, Loop
 from coterie.engine.pairs import search_pairs
-from coterie.engine.schedule import auto_epochs, learning_schedule
+from coterie.engine.schedule import auto_epochs
 from coterie.errors import InputError
 from coterie.methods.parts import RunParts
 from coterie.methods.sscnet.blocks import SparseCoder
@@ -135,32 +134,18 @@ def _image_shape(params: Mapping[str, Any], n_features: int) -> tuple[int, int, 
     return shape
 
 
-def make_loop(
-    params: Mapping[str, Any], parts: Parts, callbacks: Sequence[Callback] = ()
-) -> tuple[SSCTask, Loop]:
-    """Return the task and the loop that trains it."""
-    settings = resolve_settings(params, parts.batches.per_epoch)
-    collectives, modules = current_collectives(), parts.modules
-    task = SSCTask(
+def make_task(params: Mapping[str, Any], parts: Parts) -> SSCTask:
+    """Return the task that trains the modules."""
+    modules = parts.modules
+    return SSCTask(
         modules.network,
         modules.landmarks,
         modules.layers,
-        settings,
+        resolve_settings(params, parts.batches.per_epoch),
         parts.batches,
         seed=parts.seed,
-        collectives=collectives,
+        collectives=current_collectives(),
     )
-    loop = Loop(
-        task,
-        lambda epoch: parts.batches.epoch(epoch, parts.pairs),
-        per_epoch=parts.batches.per_epoch,
-        max_epochs=settings.max_epochs,
-        schedule=learning_schedule(params["schedule"], settings.warmup_epochs / max(1, settings.max_epochs)),
-        clip_norm=params["clip_norm"],
-        callbacks=callbacks,
-        collectives=collectives,
-    )
-    return task, loop
 
 
 def resolve_settings(params: Mapping[str, Any], per_epoch: int) -> Settings:

@@ -68,6 +68,11 @@ class SSCTask:
         self._draws = torch.Generator()
         self._found = Refreshed(0.0, 0)
 
+    @property
+    def started(self) -> bool:
+        """Whether the landmarks' graph has been cut."""
+        return self.landmarks.started
+
     # The loop's steps
 
     def begin_epoch(self, epoch: int) -> None:
@@ -77,7 +82,7 @@ class SSCTask:
         self.network.train()
         if self.settings.in_warmup(epoch):
             return
-        if not self.landmarks.started:
+        if not self.started:
             self.start()
         elif self.settings.is_time_to_refresh(epoch):
             self.refresh()
@@ -181,8 +186,8 @@ class SSCTask:
 
     # Landmarks
 
-    def start(self) -> None:
-        """Choose landmarks, cut their graph, and teach the last two maps what was found."""
+    def start(self, in_haste: bool = False) -> None:
+        """Choose landmarks, cut their graph, and teach the last two maps what was found; haste leaves nothing out."""
         chosen, self._found = best_start(
             self.network,
             self.landmarks,
