@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from coterie.methods.base import load
     from coterie.methods.fucsmf import FUCSMF
     from coterie.methods.largemvc import LargeMvCNet
+    from coterie.methods.mvsib import MVSIB
     from coterie.methods.pcx import PCX
     from coterie.methods.refine import refine
     from coterie.methods.sscnet import SSC, SSCNet
@@ -23,6 +24,7 @@ _HOMES = {
     "FUCSMF": "coterie.methods.fucsmf",
     "InputError": "coterie.errors",
     "LargeMvCNet": "coterie.methods.largemvc",
+    "MVSIB": "coterie.methods.mvsib",
     "PCX": "coterie.methods.pcx",
     "SSC": "coterie.methods.sscnet",
     "SSCNet": "coterie.methods.sscnet",
@@ -38,6 +40,7 @@ _HOMES = {
 
 __all__ = [
     "FUCSMF",
+    "MVSIB",
     "PCX",
     "SSC",
     "InputError",

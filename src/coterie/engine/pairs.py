@@ -16,39 +16,23 @@ from coterie.ops.neighbours import neighbour_table, shared_neighbours
 from coterie.ops.pca import principal_axes
 
 
-class NeighbourPairs:
-    """Draws partners among the nearest neighbours inside each chamber of the data.
-
-    A neighbour is drawn in proportion to the neighbours it has in common with the row: such pairs are of one
-    group more often than the rest (measured: 0.97 instead of 0.94 of the pairs on USPS). The tables are
-    computed once; a row takes 4 k + k bytes.
+class Pairs:
+    """Draws partners among the neighbours inside each chamber of the data, and rates partitions by them.
 
     Parameters
     ----------
-    batches : Batches
-    embed : callable
-        Maps scaled rows (n, D) to the (n, r) features in which Euclidean neighbours are searched.
-    n_neighbors : int
-    generator : torch.Generator
+    numbers : list of ndarray
+        The row numbers of each chamber.
+    tables : list of ndarray of shape (n, k)
+        The neighbours of each row of a chamber, by their numbers in the chamber.
+    heights : list of ndarray of shape (n, k)
+        Running sums of the neighbours' weights, whole numbers.
     """
 
     def __init__(
-        self,
-        batches: Batches,
-        embed: Callable[[Tensor], Tensor],
-        n_neighbors: int,
-        generator: torch.Generator,
+        self, numbers: list[np.ndarray], tables: list[np.ndarray], heights: list[np.ndarray]
     ) -> None:
-        self._numbers = batches.chambers
-        self._tables: list[np.ndarray] = []
-        self._heights: list[np.ndarray] = []
-        for chamber in range(len(batches.chambers)):
-            rows = batches.in_order(batches.chambers[chamber])
-            features = torch.cat([embed(torch.from_numpy(np.hstack(views))) for views in rows])
-            k = min(n_neighbors, len(features) - 1)
-            table = neighbour_table(features, k, generator=generator)
-            self._tables.append(table.to(torch.int32).cpu().numpy())
-            self._heights.append(_heights(table))
+        self._numbers, self._tables, self._heights = numbers, tables, heights
 
     def draw(self, chamber: int, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return for each local row number the local number of one of its neighbours."""
@@ -73,6 +57,40 @@ class NeighbourPairs:
             weights = np.diff(heights.astype(np.float64), axis=1, prepend=0)
             between += weight_between(table, weights, labels[numbers], k)
         return between
+
+
+class NeighbourPairs(Pairs):
+    """Pairs of nearest neighbours.
+
+    A neighbour is drawn in proportion to the neighbours it has in common with the row: such pairs are of one
+    group more often than the rest (measured: 0.97 instead of 0.94 of the pairs on USPS). The tables are
+    computed once; a row takes 4 k + k bytes.
+
+    Parameters
+    ----------
+    batches : Batches
+    embed : callable
+        Maps scaled rows (n, D) to the (n, r) features in which Euclidean neighbours are searched.
+    n_neighbors : int
+    generator : torch.Generator
+    """
+
+    def __init__(
+        self,
+        batches: Batches,
+        embed: Callable[[Tensor], Tensor],
+        n_neighbors: int,
+        generator: torch.Generator,
+    ) -> None:
+        tables, heights = [], []
+        for numbers in batches.chambers:
+            rows = batches.in_order(numbers)
+            features = torch.cat([embed(torch.from_numpy(np.hstack(views))) for views in rows])
+            k = min(n_neighbors, len(features) - 1)
+            table = neighbour_table(features, k, generator=generator)
+            tables.append(table.to(torch.int32).cpu().numpy())
+            heights.append(_heights(table))
+        super().__init__(batches.chambers, tables, heights)
 
 
 def search_pairs(
@@ -105,5 +123,17 @@ def _heights(table: Tensor) -> np.ndarray:
     """Return the running sums of the numbers of shared neighbours; 1 each where a row shares none."""
     counts = (shared_neighbours(table) * table.shape[1]).round()
     counts[counts.sum(1) == 0] = 1
-    heights = counts.cumsum(1).cpu().numpy()
-    return heights.astype(np.uint8 if heights.max() < 256 else np.uint16)
+    return running_sums(counts.cpu().numpy())
+
+
+def running_sums(weights: np.ndarray) -> np.ndarray:
+    """Return the running sums of whole weights (n, k) along rows, in the smallest type that holds them.
+
+    Examples
+    --------
+    >>> running_sums(np.array([[2.0, 1.0], [1.0, 0.0]]))
+    array([[2, 3],
+           [1, 1]], dtype=uint8)
+    """
+    heights = weights.cumsum(1)
+    return heights.astype(np.min_scalar_type(int(heights.max())))

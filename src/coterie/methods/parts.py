@@ -5,15 +5,16 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
 
 from torch import Tensor
 
 from coterie.data import Scaler
 from coterie.data.batches import Batches
-from coterie.engine.pairs import NeighbourPairs
-from coterie.nn.metric import MetricChoice
+from coterie.engine.pairs import Pairs
+from coterie.engine.schedule import auto_epochs
 
 
 @dataclass(frozen=True)
@@ -26,16 +27,14 @@ class RunParts:
     sample : Tensor of shape (at most 5000, D)
         Scaled rows, for what is fitted on a sample.
     scaler : Scaler
-    metric : MetricChoice
-    pairs : NeighbourPairs or None
+    pairs : Pairs or None
     seed : int
     """
 
     batches: Batches
     sample: Tensor
     scaler: Scaler
-    metric: MetricChoice
-    pairs: NeighbourPairs | None
+    pairs: Pairs | None
     seed: int
 
     def fingerprint(self) -> list[Any]:
@@ -66,6 +65,22 @@ class RunSettings:
     learning_rate: float
     schedule: str
     clip_norm: float | None
+
+    @classmethod
+    def resolve(cls, params: Mapping[str, Any], per_epoch: int, **known: Any) -> Self:
+        """Return the settings of a run from an estimator's parameters and the number of batches in an epoch.
+
+        Parameters
+        ----------
+        params : mapping
+        per_epoch : int
+        **known
+            Settings that are not parameters, or are others in this run.
+        """
+        epochs = auto_epochs(per_epoch) if params["max_epochs"] == "auto" else params["max_epochs"]
+        names = {field.name for field in fields(cls)}
+        chosen = {name: value for name, value in params.items() if name in names} | known
+        return cls(**(chosen | {"max_epochs": epochs, "warmup_epochs": round(params["warmup"] * epochs)}))
 
     def in_warmup(self, epoch: int) -> bool:
         """Whether an epoch comes before there are clusters."""

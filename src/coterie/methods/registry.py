@@ -57,6 +57,12 @@ METHODS = (
         "many rows, several views, noisy or missing views",
     ),
     Method(
+        "MVSIB",
+        "coterie.methods.mvsib",
+        "contrast of neighbours in any view, with care for ambiguous rows and small clusters",
+        "several views that partly disagree, some missing; clusters of very different size",
+    ),
+    Method(
         "SSCNet",
         "coterie.methods.sscnet",
         "learned sparse codes, a spectral embedding of landmarks, a classifier",

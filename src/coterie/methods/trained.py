@@ -14,7 +14,6 @@ from coterie.engine.schedule import STREAM_RATE, learning_schedule
 from coterie.methods.costs import CostClusterer
 from coterie.methods.params import Rule, either, flag, one_of, real, whole
 from coterie.methods.parts import RunParts, RunSettings
-from coterie.nn.metric import MetricChoice
 from coterie.store import versions
 
 TRAINING_RULES: Mapping[str, Rule] = {
@@ -72,7 +71,6 @@ class TrainedClusterer(CostClusterer, Generic[PartsT, TaskT]):
     device: str
     n_threads: int | None
     history_: list[Record]
-    metric_: MetricChoice
     scaler_: Scaler
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -140,7 +138,7 @@ class TrainedClusterer(CostClusterer, Generic[PartsT, TaskT]):
         self._finish(parts, task, [*self.history_, *({**record, "epoch": done} for record in loop.history)])
 
     def _finish(self, parts: PartsT, task: TaskT, history: list[Record]) -> None:
-        self.scaler_, self.metric_, self.history_ = parts.scaler, parts.metric, history
+        self.scaler_, self.history_ = parts.scaler, history
         self.versions_ = versions()
         self._conclude(parts, task)
 

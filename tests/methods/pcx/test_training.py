@@ -11,6 +11,7 @@ from coterie.data import Scaler, as_views
 from coterie.data.batches import Batch, Batches
 from coterie.engine.loop import Loop
 from coterie.methods.pcx import build, objective
+from coterie.methods.pcx.settings import Settings
 from coterie.methods.pcx.training import PCXTask
 from coterie.ops.groups import count_and_sum
 from coterie.ops.memberships import log_memberships
@@ -25,7 +26,7 @@ def task_of(n_epochs=8, **params) -> PCXTask:
     batches = Batches(views, Scaler("none").fit(views), batch_size=40, seed=0)
     network = build.build_network(resolved, "euclidean", 6)
     build.prepare_network(network, torch.from_numpy(X), resolved, torch.Generator().manual_seed(0))
-    return PCXTask(network, build.resolve_settings(resolved, 3, with_pairs=True), batches, seed=0)
+    return PCXTask(network, Settings.resolve(resolved, 3), batches, seed=0)
 
 
 def a_batch(partners=True) -> Batch:

@@ -2,7 +2,7 @@
 
 import torch
 
-from coterie.methods.sscnet.network import Look
+from coterie.nn.look import Look
 
 
 def rows(n=80, d=12) -> torch.Tensor:

@@ -103,7 +103,8 @@ def row_pairs(
         g pi, what the repulsion of a possible false negative counts, for all rows or for each.
     mode : {"denominator", "numerator", "both"}
         Where that weight acts: on the repulsion of neighbours in other clusters (Theorem A), on the attraction of
-        neighbours of the same cluster by the factor `mask` (Eq. 24), or on both (M12).
+        neighbours of the same cluster by the factor `mask` (Eq. 24), or on both (M12). What a row is to itself keeps
+        its weight: otherwise all weights of a doubtful row would shrink alike, to no effect.
     mask : float
         pi.
     with_labels : bool
@@ -149,6 +150,7 @@ def row_contrast(view: Tensor, consensus: Tensor, pairs: Pairs, tau: float) -> T
         Unit rows.
     pairs : Pairs
     tau : float
+        At least 0.025.
 
     Examples
     --------
@@ -157,14 +159,13 @@ def row_contrast(view: Tensor, consensus: Tensor, pairs: Pairs, tau: float) -> T
     >>> float(row_contrast(rows, rows, pairs, tau=0.05)) < 1e-6
     True
     """
-    with_all = view @ consensus.T / tau
-    with_own = view @ view.T / tau
-    positive, negative = pairs.positive.log(), pairs.negative.log()
-    attract = (with_all + positive).logsumexp(1)
-    linked = with_all.masked_fill(pairs.positive == 0, -torch.inf)
-    # in one sum: a sum over no negatives, as in a batch of one cluster, has no gradient
-    everything = torch.cat([linked, with_all + negative, with_own + negative], 1).logsumexp(1)
-    return (everything - attract).mean()
+    # Of what cosines fall short of 1, exponentials neither overflow nor vanish for a tau of at least 1 / 40.
+    with_all = ((view @ consensus.T - 1) / tau).exp()
+    with_own = ((view @ view.T - 1) / tau).exp()
+    attract = (pairs.positive * with_all).sum(1)
+    linked = ((pairs.positive > 0) * with_all).sum(1)
+    repel = (pairs.negative * (with_all + with_own)).sum(1)
+    return ((linked + repel).log() - attract.log()).mean()
 
 
 def pair_weights(labels: Tensor, certainty: Tensor) -> Tensor:

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 _LEAST = 1e-12
-_NO_MASS = torch.finfo(torch.float32).tiny  # at tau = 0.05 true masses fall to 1e-17
 
 
 class Safety(NamedTuple):
@@ -77,15 +76,19 @@ def measure_pull(
     positive : Tensor of shape (b, n)
         Weights w of the numerator.
     false, others : Tensor of shape (b, n)
-        Weights in the denominator of the possible false negatives, before the controlled factor, and of the rest.
+        Weights in the denominator of the possible false negatives, before the controlled factor, and of the rest,
+        which includes the positives.
     tau : float
     """
     along = to_center[:, :-1] - to_center[:, -1:] * similarity
-    masses = ((similarity - similarity.amax(1, keepdim=True)) / tau).exp()
+    # relative to the largest that counts: a row's own, 1, does not, and at a small tau dwarfs the others
+    counted = similarity.masked_fill(false + others == 0, -torch.inf)
+    masses = ((counted - counted.amax(1, keepdim=True).clamp(min=-1)) / tau).exp()
 
     def mean(weights: Tensor) -> tuple[Tensor, Tensor]:
-        mass = (weights * masses).sum(1)
-        return (weights * masses * along).sum(1) / mass.clamp(min=_NO_MASS), mass
+        weighed = weights * masses
+        mass = weighed.sum(1)
+        return (weighed * along).sum(1) / mass.clamp(min=torch.finfo(mass.dtype).tiny), mass
 
     attracted, _ = mean(positive)
     false_pull, false_mass = mean(false)
@@ -108,7 +111,7 @@ def safety(pull: Pull, weight: Tensor) -> Safety:
         g pi.
     """
     false_mass = weight * pull.false_mass
-    theta = false_mass / (false_mass + pull.other_mass).clamp(min=_NO_MASS)
+    theta = false_mass / (false_mass + pull.other_mass).clamp(min=_LEAST)
     gap = pull.false - pull.others
     ratio = (pull.attracted - pull.others) / gap.clamp(min=_LEAST)
     always = torch.where(pull.others <= pull.attracted, torch.inf, -torch.inf)

@@ -46,7 +46,7 @@ def pseudo_rows(rows: Tensor, n_pseudo: int, spread: float, generator: torch.Gen
     n_rows, d = rows.shape
     mean = rows.mean(0)
     if n_rows == 1:
-        return mean.expand(n_pseudo, d)
+        return mean.detach().expand(n_pseudo, d)
     ways = torch.randn(n_pseudo, n_rows, generator=generator).to(rows)
     noise = torch.randn(n_pseudo, d, generator=generator).to(rows)
     return mean + math.sqrt(spread / (n_rows - 1)) * ways @ (rows - mean) + math.sqrt(_FLOOR) * noise
@@ -66,7 +66,9 @@ def merged_variance(rows: Tensor, n_pseudo: int, spread: float) -> Tensor:
     True
     """
     n_rows, d = rows.shape
-    total = rows.var(0).sum() if n_rows > 1 else rows.new_zeros(())
+    if n_rows == 1:
+        return rows.new_zeros(())
+    total = rows.var(0).sum()
     return n_pseudo / (n_rows + n_pseudo) ** 2 * (spread * total + _FLOOR * d)
 
 

@@ -42,7 +42,7 @@ def gather_evidence(weights: Tensor, same: Tensor, distances: Tensor, similarity
     """Weigh the neighbours of rows.
 
     A row without a neighbour in another cluster is as near to its own as can be, 1, and one without any in its own
-    as far, -1; the printed formula would call the safest rows hard (M18).
+    as far, -1; the printed formula would call the safest rows hard (M18). One without any neighbour is in between.
 
     Parameters
     ----------
@@ -68,6 +68,7 @@ def gather_evidence(weights: Tensor, same: Tensor, distances: Tensor, similarity
     far = (outside * distances).sum(1) / other.clamp(min=_LEAST)
     nearness = (far - near) / (far + near).clamp(min=_LEAST)
     nearness = torch.where(other == 0, 1.0, torch.where(own == 0, -1.0, nearness))
+    nearness = torch.where(own + other == 0, 0.0, nearness)
     return Evidence(votes, similarity, nearness)
 
 

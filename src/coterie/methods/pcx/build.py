@@ -12,10 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from coterie.engine.schedule import auto_epochs
 from coterie.errors import InputError
 from coterie.methods.pcx.network import PCXNetwork
-from coterie.methods.pcx.settings import Settings
 from coterie.nn.autoencoder import as_image_shape, check_code, conv_pair, initialise, mlp_pair
 from coterie.nn.metric import MetricSpace
 
@@ -78,14 +76,3 @@ def _autoencoder(params: Mapping[str, Any], n_features: int) -> tuple[nn.Module,
             f"image_shape={shape} has {math.prod(shape)} pixels, but rows have {n_features} features."
         )
     return conv_pair(shape, n_code)
-
-
-def resolve_settings(params: Mapping[str, Any], per_epoch: int, with_pairs: bool) -> Settings:
-    """Return the settings of the run, with nothing left to decide."""
-    epochs = auto_epochs(per_epoch) if params["max_epochs"] == "auto" else params["max_epochs"]
-    names = Settings.__dataclass_fields__.keys() & params.keys()
-    chosen = {name: params[name] for name in names}
-    chosen |= {"max_epochs": epochs, "warmup_epochs": round(params["warmup"] * epochs)}
-    if not with_pairs:
-        chosen["neighbor_weight"] = 0.0
-    return Settings(**chosen)

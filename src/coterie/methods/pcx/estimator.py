@@ -367,7 +367,7 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
         return callbacks
 
     def _conclude(self, parts: Parts, task: PCXTask) -> None:
-        self.network_ = parts.network
+        self.network_, self.metric_ = parts.network, parts.metric
         found = fitting.label_all(parts.network, parts.batches)
         self.labels_, self.inertia_, self.exemplar_indices_ = found.labels, found.inertia, found.exemplars
         self.tau_ = fitting.membership_tau(parts, task.settings, found.labels)

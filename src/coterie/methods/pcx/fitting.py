@@ -32,9 +32,11 @@ class Parts(RunParts):
 
     Attributes
     ----------
+    metric : MetricChoice
     network : PCXNetwork
     """
 
+    metric: MetricChoice
     network: PCXNetwork
 
 
@@ -48,7 +50,7 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     network = build.build_network(params, metric.kind, sum(data.dims))
     build.prepare_network(network, sample, params, generator)
     pairs = _search_pairs(params, batches, sample, metric, network, generator)
-    return Parts(batches, sample, scaler, metric, pairs, seed, network.to(device))
+    return Parts(batches, sample, scaler, pairs, seed, metric, network.to(device))
 
 
 def prepare_more(
@@ -64,7 +66,7 @@ def prepare_more(
     batches = Batches(data, scaler, batch_size=params["batch_size"], seed=seed)
     sample = torch.from_numpy(batches.sample())
     pairs = _search_pairs(params, batches, sample, metric, network, torch.Generator().manual_seed(seed))
-    return Parts(batches, sample, scaler, metric, pairs, seed, network)
+    return Parts(batches, sample, scaler, pairs, seed, metric, network)
 
 
 def _search_pairs(
@@ -83,7 +85,8 @@ def _search_pairs(
 
 def make_task(params: Mapping[str, Any], parts: Parts) -> PCXTask:
     """Return the task that trains the network."""
-    settings = build.resolve_settings(params, parts.batches.per_epoch, parts.pairs is not None)
+    changed = {} if parts.pairs is not None else {"neighbor_weight": 0.0}
+    settings = Settings.resolve(params, parts.batches.per_epoch, **changed)
     return PCXTask(
         parts.network,
         settings,

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from coterie.collectives import Collectives
 from coterie.data.batches import Batch, Batches
 from coterie.engine.loop import Loop
-from coterie.engine.pairs import NeighbourPairs
+from coterie.engine.pairs import Pairs
 from coterie.methods.pcx import objective
 from coterie.nn.autoencoder import initialise, mlp
 
@@ -180,7 +180,7 @@ def correct(
     labels: Tensor,
     look: Callable[[list[np.ndarray]], Tensor],
     batches: Batches,
-    pairs: NeighbourPairs,
+    pairs: Pairs,
     *,
     widths: Sequence[int],
     n_epochs: int,
@@ -196,7 +196,7 @@ def correct(
     look : callable
         Maps the scaled views of rows to the (b, D) rows as they are compared.
     batches : Batches
-    pairs : NeighbourPairs
+    pairs : Pairs
     widths : sequence of int
         Of the student's layers, from D to k.
     n_epochs : int

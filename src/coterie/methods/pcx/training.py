@@ -14,7 +14,7 @@ from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives
 from coterie.data.batches import Batch, Batches
-from coterie.engine.pairs import NeighbourPairs
+from coterie.engine.pairs import Pairs
 from coterie.engine.schedule import mixed_seed
 from coterie.methods.pcx import objective
 from coterie.methods.pcx.network import PCXNetwork
@@ -52,7 +52,7 @@ class PCXTask:
     settings : Settings
     batches : Batches
         The data, for the start and for `encode_all`.
-    pairs : NeighbourPairs, optional
+    pairs : Pairs, optional
         The neighbours, by which partitions of the start are rated.
     seed : int
     collectives : Collectives
@@ -69,7 +69,7 @@ class PCXTask:
         settings: Settings,
         batches: Batches,
         *,
-        pairs: NeighbourPairs | None = None,
+        pairs: Pairs | None = None,
         seed: int,
         collectives: Collectives = ALONE,
     ) -> None:

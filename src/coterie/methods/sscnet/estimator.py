@@ -309,7 +309,7 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
         task.refresh()
 
     def _conclude(self, parts: Parts, task: SSCTask) -> None:
-        self.modules_ = parts.modules
+        self.modules_, self.metric_ = parts.modules, parts.metric
         self.modules_.network.eval()
         found = fitting.describe(self.modules_, parts.batches)
         self.labels_, self.exemplar_indices_ = found.labels, found.exemplars

@@ -19,17 +19,17 @@ from coterie.data.autoscale import fit_scaler
 from coterie.data.batches import Batches
 from coterie.engine.distributed import current_collectives
 from coterie.engine.pairs import search_pairs
-from coterie.engine.schedule import auto_epochs
 from coterie.errors import InputError
 from coterie.methods.parts import RunParts
 from coterie.methods.sscnet.blocks import SparseCoder
 from coterie.methods.sscnet.dictionaries import make_dictionary
 from coterie.methods.sscnet.landmarks import Landmarks
-from coterie.methods.sscnet.network import Look, SSCNetwork
+from coterie.methods.sscnet.network import SSCNetwork
 from coterie.methods.sscnet.settings import Settings
 from coterie.methods.sscnet.training import SSCTask
 from coterie.nn.autoencoder import as_image_shape, initialise
 from coterie.nn.forward import passes
+from coterie.nn.look import Look
 from coterie.nn.metric import MetricChoice, fit_metric
 from coterie.ops.distances import squared_distances
 from coterie.ops.memberships import calibrated_tau
@@ -57,9 +57,11 @@ class Parts(RunParts):
 
     Attributes
     ----------
+    metric : MetricChoice
     modules : Modules
     """
 
+    metric: MetricChoice
     modules: Modules
 
 
@@ -79,7 +81,7 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     modules, sample = modules.to(device), sample.to(device)
     space = modules.network.look.space
     pairs = search_pairs(batches, space, sample, metric.n_axes, params["n_neighbors"], generator)
-    return Parts(batches, sample, scaler, metric, pairs, seed, modules)
+    return Parts(batches, sample, scaler, pairs, seed, metric, modules)
 
 
 def prepare_more(
@@ -97,7 +99,7 @@ def prepare_more(
     generator = torch.Generator().manual_seed(seed)
     space = modules.network.look.space
     pairs = search_pairs(batches, space, sample, metric.n_axes, params["n_neighbors"], generator)
-    return Parts(batches, sample, scaler, metric, pairs, seed, modules)
+    return Parts(batches, sample, scaler, pairs, seed, metric, modules)
 
 
 def build_modules(params: Mapping[str, Any], kind: str, n_features: int, n_landmarks: int) -> Modules:
@@ -141,19 +143,11 @@ def make_task(params: Mapping[str, Any], parts: Parts) -> SSCTask:
         modules.network,
         modules.landmarks,
         modules.layers,
-        resolve_settings(params, parts.batches.per_epoch),
+        Settings.resolve(params, parts.batches.per_epoch),
         parts.batches,
         seed=parts.seed,
         collectives=current_collectives(),
     )
-
-
-def resolve_settings(params: Mapping[str, Any], per_epoch: int) -> Settings:
-    """Return the settings of the run, with nothing left to decide."""
-    epochs = auto_epochs(per_epoch) if params["max_epochs"] == "auto" else params["max_epochs"]
-    chosen = {name: params[name] for name in Settings.__dataclass_fields__.keys() & params.keys()}
-    chosen |= {"max_epochs": epochs, "warmup_epochs": round(params["warmup"] * epochs)}
-    return Settings(**chosen)
 
 
 class Told(NamedTuple):

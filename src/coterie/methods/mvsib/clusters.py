@@ -1,0 +1,138 @@
+"""The clusters of all rows as they are between two epochs: labels, centres, widths, sizes, evidence."""
+
+# n rows, V views, d features, k clusters, p neighbours
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+from coterie.methods.mvsib.routing import Evidence, gather_evidence
+from coterie.ops.distances import nearest
+from coterie.ops.groups import cluster_means
+from coterie.ops.kmeans import kmeans
+from coterie.ops.matching import match_centers
+
+_LEAST_WIDTH = 1e-3
+_CHUNK = 4096
+
+
+@dataclass(frozen=True)
+class Table:
+    """All rows as the network embeds them, on the CPU.
+
+    Attributes
+    ----------
+    consensus : Tensor of shape (n, d)
+    views : list of Tensor of shape (n, d)
+    present : Tensor of bool, shape (n, V)
+    """
+
+    consensus: Tensor
+    views: list[Tensor]
+    present: Tensor
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """A partition of all rows, with what the losses ask of it.
+
+    Attributes
+    ----------
+    labels : Tensor of shape (n,)
+    centers : Tensor of shape (k, d)
+        Means of the consensus.
+    view_centers : list of Tensor of shape (k, d)
+        Means of each view over the rows that have it.
+    widths : list of Tensor of shape (k,)
+        Median distance to the centre in each view.
+    consensus_widths : Tensor of shape (k,)
+    sizes : Tensor of shape (k,)
+    """
+
+    labels: Tensor
+    centers: Tensor
+    view_centers: list[Tensor]
+    widths: list[Tensor]
+    consensus_widths: Tensor
+    sizes: Tensor
+
+    def to(self, device: torch.device) -> Clusters:
+        """Move everything but the labels of all rows."""
+        return Clusters(
+            self.labels,
+            self.centers.to(device),
+            [one.to(device) for one in self.view_centers],
+            [one.to(device) for one in self.widths],
+            self.consensus_widths.to(device),
+            self.sizes.to(device),
+        )
+
+
+def moved_labels(table: Table, centers: Tensor, generator: torch.Generator) -> Tensor:
+    """Return the labels of k-means on the consensus from given centres, with the numbers of those (spec 2.3)."""
+    moved = kmeans(table.consensus, len(centers), generator=generator, start=centers, quiet=True).centers
+    return nearest(table.consensus, match_centers(centers, moved))[0]
+
+
+def describe(table: Table, labels: Tensor, n_clusters: int) -> Clusters:
+    """Return the centres, widths and sizes that labels have."""
+    view_centers, widths = [], []
+    for v, rows in enumerate(table.views):
+        own = table.present[:, v]
+        centers = cluster_means(rows[own], labels[own], n_clusters)
+        view_centers.append(centers)
+        widths.append(_widths(rows[own], labels[own], centers))
+    centers = cluster_means(table.consensus, labels, n_clusters)
+    return Clusters(
+        labels,
+        centers,
+        view_centers,
+        widths,
+        _widths(table.consensus, labels, centers),
+        torch.bincount(labels, minlength=n_clusters),
+    )
+
+
+def _widths(rows: Tensor, labels: Tensor, centers: Tensor) -> Tensor:
+    """Return the median distance to its centre inside each cluster, (k,); the mean of the others for an empty one."""
+    distances = (rows - centers[labels]).norm(dim=1)
+    order = torch.argsort(labels, stable=True)
+    parts = distances[order].split(torch.bincount(labels, minlength=len(centers)).tolist())
+    usual = distances.median() if len(distances) else torch.ones(())
+    return torch.stack([part.median() if len(part) else usual for part in parts]).clamp(min=_LEAST_WIDTH)
+
+
+def evidence_of_all(
+    table: Table, clusters: Clusters, neighbours: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
+) -> Evidence:
+    """Return what speaks for the cluster of each row (Eqs. 15 to 17), over all rows.
+
+    The neighbours are those that the views name, by the number of views; distances are those of the consensus.
+
+    Parameters
+    ----------
+    table : Table
+    clusters : Clusters
+    neighbours : iterable of (rows, numbers, weights)
+        Some rows (m,) with the numbers (m, p) and weights (m, p) of their neighbours; together all rows.
+    """
+    n_rows = len(clusters.labels)
+    votes, nearness = torch.zeros(n_rows), torch.zeros(n_rows)
+    centers = F.normalize(clusters.centers, dim=1)
+    similarity = (table.consensus * centers[clusters.labels]).sum(1)
+    for rows, numbers, weights in neighbours:
+        for first in range(0, len(rows), _CHUNK):
+            part = slice(first, first + _CHUNK)
+            mine, theirs = torch.from_numpy(rows[part]), torch.from_numpy(numbers[part])
+            same = clusters.labels[mine][:, None] == clusters.labels[theirs]
+            cosines = torch.bmm(table.consensus[theirs], table.consensus[mine][:, :, None])[:, :, 0]
+            distances = (2 - 2 * cosines).clamp(min=0).sqrt()
+            found = gather_evidence(torch.from_numpy(weights[part]), same, distances, similarity[mine])
+            votes[mine], nearness[mine] = found.votes, found.nearness
+    return Evidence(votes, similarity, nearness)

@@ -1,0 +1,411 @@
+"""`MVSIB`: what a person calls."""
+
+# n rows, V views, d features of an embedding, k clusters
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from coterie.data import Scaler, Views
+from coterie.data.batches import Batches
+from coterie.engine.device import resolve_device, thread_cap
+from coterie.engine.loop import Loop
+from coterie.errors import InputError
+from coterie.methods.mvsib import fitting
+from coterie.methods.mvsib.fitting import Parts
+from coterie.methods.mvsib.training import MVSIBTask, embedded_rows
+from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, sizes, whole
+from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
+from coterie.nn.state import load_arrays, module_arrays
+from coterie.ops.distances import squared_distances
+from coterie.ops.memberships import calibrated_tau
+from coterie.store import below
+
+ROUTES = ("certain", "false negative", "hard negative")
+"""What the numbers of `route_` mean."""
+
+
+class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
+    """Contrastive clustering of several views, with care for ambiguous rows and small clusters.
+
+    An encoder for each view places rows on a sphere; their weighted mean is the consensus that is clustered. Rows
+    that are neighbours in any view attract each other, rows of other clusters repel. Rows of which the views are
+    unsure are told apart: neighbours that were put into another cluster by mistake are spared, and rows between two
+    clusters are pushed to their own. Views may be missing, in `fit` and afterwards.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many clusters to find.
+    views : list or mapping, optional
+        Column groups, when one 2-D array holds several views.
+    scale : str, list or mapping, default="auto"
+        Scaling of each view, one of ``"feature"``, ``"minmax"``, ``"sample"``, ``"none"``. ``"auto"`` takes the ones
+        under which the views agree most on who is near whom.
+    n_axes : int, default=256
+        Most principal axes of a view that its encoder sees.
+    hidden : sequence of int, default=(512, 256)
+        Widths of the encoders' hidden layers; the decoders mirror them.
+    n_code : int, default=64
+        Width d of the embeddings.
+    tau : float, default=0.5
+        Temperature of all contrasts, at least 0.025.
+    n_neighbors : int, default=10
+        Nearest neighbours that each view names.
+    n_partners : int, default=15
+        Neighbours of a row that are kept, those that most views name; partners are drawn from them.
+    reconstruction_weight, row_weight, cluster_weight : float
+        Weights of the reconstruction (Eq. 2) and of the contrasts of rows (Eq. 44) and of clusters (Eq. 43).
+    doubt_weight : float
+        Weight of the guess at a row's uncertainty (Eq. 45).
+    hard_weight : float
+        Weight of the push and the pull on hard rows (Eq. 47); 0 turns them off.
+    cross_weight : float
+        Weight of the contrast across rows of one cluster (Eq. 50); 0 turns it off.
+    minority_weight : float
+        Weight of the compensation of small clusters (Eq. 38); 0 turns it off.
+    curriculum : (float, float) or None, default=(0.2, 0.5)
+        Where the second and the third stage begin, as shares of the epochs with clusters; None has all losses at
+        once.
+    uncertain : float, default=0.3
+        Share p_0 of the rows that count as uncertain at first; it falls to nothing (Eq. 13).
+    doubt_balance : float, default=0.5
+        Weight of the entropy beside the gap of the memberships (Eq. 11).
+    gate : (float, float), default=(0.3, 0.7)
+        Mean uncertainties at which the gate begins to open and is open (Eq. 29).
+    gate_window : bool, default=False
+        Whether it closes again above, as the paper's text asks.
+    router : {"rule", "mlp"}, default="rule"
+        What tells false negatives from hard ones.
+    false_mode : {"denominator", "numerator", "both"}, default="denominator"
+        Where the weight of false negatives acts: on repulsion, on attraction (Eq. 24), or on both.
+    false_mask : float, default=0.1
+        That weight, pi; 1 spares nobody.
+    control : bool, default=True
+        Whether the weight is lowered where Theorem A asks for it.
+    margin : float, default=0.2
+        Of the push.
+    minority_ratio : float, default=0.5
+        A cluster with fewer rows than this share of the mean is small.
+    n_pseudo : int, default=5
+        Pseudo-rows drawn for a small cluster in a batch.
+    neighbor_noise : float, default=0
+        Share of the neighbours that are replaced at random in every epoch, for experiments.
+    max_epochs : int or "auto", default="auto"
+        Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
+    warmup : float, default=0.8
+        Share of the epochs that train the encoders before there are clusters.
+    batch_size : int, default=256
+    learning_rate : float, default=1e-3
+        Of Adam.
+    schedule : {"onecycle", "constant"}, default="onecycle"
+        Course of the learning rate.
+    clip_norm : float, optional
+        Largest norm of the gradient.
+    checkpoint : path, optional
+        File to write the state to and to go on from when it is there.
+    checkpoint_every : int, default=10
+        Epochs between checkpoints.
+    device : str, default="auto"
+        A torch device; ``"auto"`` is a GPU where there is one.
+    n_threads : int, optional
+        Most threads that torch may use.
+    verbose : int, default=0
+        1 shows a progress bar on a terminal.
+    random_state : int, RandomState or None, default=None
+        Decides everything random.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,)
+        The cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_code)
+        Means of the consensus.
+    exemplar_indices_ : ndarray of shape (n_clusters,)
+        The rows nearest to the centres.
+    uncertainty_ : ndarray of shape (n,)
+        How uncertain the network thinks each row is, from 0 to 1.
+    route_ : ndarray of shape (n,)
+        How each row was last routed: 0 certain, 1 false negative, 2 hard negative.
+    view_weights_ : ndarray of shape (V,)
+        What the views count in the consensus.
+    view_agreement_ : ndarray of shape (V, V)
+        How much the views agree on who is near whom, at most 1.
+    cluster_sizes_ : ndarray of shape (n_clusters,)
+    history_ : list of dict
+        One record per epoch: losses, routes, and the measurements of the paper's theorems.
+    scaler_ : Scaler
+    network_ : MVSIBNetwork
+    tau_ : float
+        Sharpness of `predict_proba`: the mean confidence is the share of neighbours that are in one cluster.
+    seed_ : int
+        The number that decided everything random in this fit.
+    n_iter_ : int
+        Epochs done.
+    n_features_in_ : int
+    view_names_in_ : ndarray of str
+    versions_ : dict
+        Of the packages that the result depends on.
+
+    Notes
+    -----
+    The method is that of "A Multi-View Clustering Method for Handling Challenging Samples and Class Imbalance", as
+    corrected by our specification (26 errata). Neighbours in any view as partners, the scalings and the start from
+    the views' joined graph are ours; losses are means over views, not sums. The page on MVSIB in the documentation
+    has the equations, the corrections and the measurements behind the defaults.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie import MVSIB
+    >>> rng = np.random.default_rng(0)
+    >>> kind = np.repeat([0, 1], 40)
+    >>> views = [np.eye(2)[kind] * 5 + rng.normal(size=(80, 2)), kind[:, None] * 4 + rng.normal(size=(80, 3))]
+    >>> model = MVSIB(n_clusters=2, hidden=(32,), max_epochs=20, random_state=0).fit(views)
+    >>> sorted(model.cluster_sizes_.tolist())
+    [40, 40]
+    """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "n_clusters": whole(1),
+        "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
+        "n_axes": whole(1),
+        "hidden": sizes(),
+        "n_code": whole(1),
+        "tau": real(0.025),
+        "n_neighbors": whole(0),
+        "n_partners": whole(1),
+        "reconstruction_weight": real(0),
+        "row_weight": real(0),
+        "cluster_weight": real(0),
+        "doubt_weight": real(0),
+        "hard_weight": real(0),
+        "cross_weight": real(0),
+        "minority_weight": real(0),
+        "curriculum": either(one_of(None), a_kind_of((tuple, list), "two rising shares from 0 to 1")),
+        "uncertain": real(0, 1),
+        "doubt_balance": real(0, 1),
+        "gate": a_kind_of((tuple, list), "two rising numbers"),
+        "gate_window": flag(),
+        "router": one_of("rule", "mlp"),
+        "false_mode": one_of("denominator", "numerator", "both"),
+        "false_mask": real(0, 1),
+        "control": flag(),
+        "margin": real(0),
+        "minority_ratio": real(0),
+        "n_pseudo": whole(2),
+        "neighbor_noise": real(0, 1),
+        **TRAINING_RULES,
+    }
+    _stream_params: ClassVar[Mapping[str, Any]] = {"curriculum": (0.0, 1.0)}
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        views: Any = None,
+        scale: str = "auto",
+        n_axes: int = 256,
+        hidden: Sequence[int] = (512, 256),
+        n_code: int = 64,
+        tau: float = 0.5,
+        n_neighbors: int = 10,
+        n_partners: int = 15,
+        reconstruction_weight: float = 0.1,
+        row_weight: float = 1.0,
+        cluster_weight: float = 0.1,
+        doubt_weight: float = 0.1,
+        hard_weight: float = 0.1,
+        cross_weight: float = 0.1,
+        minority_weight: float = 0.1,
+        curriculum: tuple[float, float] | None = (0.2, 0.5),
+        uncertain: float = 0.3,
+        doubt_balance: float = 0.5,
+        gate: tuple[float, float] = (0.3, 0.7),
+        gate_window: bool = False,
+        router: str = "rule",
+        false_mode: str = "denominator",
+        false_mask: float = 0.1,
+        control: bool = True,
+        margin: float = 0.2,
+        minority_ratio: float = 0.5,
+        n_pseudo: int = 5,
+        neighbor_noise: float = 0.0,
+        max_epochs: int | str = "auto",
+        warmup: float = 0.8,
+        batch_size: int = 256,
+        learning_rate: float = 1e-3,
+        schedule: str = "onecycle",
+        clip_norm: float | None = None,
+        checkpoint: str | None = None,
+        checkpoint_every: int = 10,
+        device: str = "auto",
+        n_threads: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.views = views
+        self.scale = scale
+        self.n_axes = n_axes
+        self.hidden = hidden
+        self.n_code = n_code
+        self.tau = tau
+        self.n_neighbors = n_neighbors
+        self.n_partners = n_partners
+        self.reconstruction_weight = reconstruction_weight
+        self.row_weight = row_weight
+        self.cluster_weight = cluster_weight
+        self.doubt_weight = doubt_weight
+        self.hard_weight = hard_weight
+        self.cross_weight = cross_weight
+        self.minority_weight = minority_weight
+        self.curriculum = curriculum
+        self.uncertain = uncertain
+        self.doubt_balance = doubt_balance
+        self.gate = gate
+        self.gate_window = gate_window
+        self.router = router
+        self.false_mode = false_mode
+        self.false_mask = false_mask
+        self.control = control
+        self.margin = margin
+        self.minority_ratio = minority_ratio
+        self.n_pseudo = n_pseudo
+        self.neighbor_noise = neighbor_noise
+        self.max_epochs = max_epochs
+        self.warmup = warmup
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.clip_norm = clip_norm
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.device = device
+        self.n_threads = n_threads
+        self.verbose = verbose
+        self.random_state = random_state
+
+    # Fitting
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        _check_rising("gate", self.gate, None)
+        if self.curriculum is not None:
+            _check_rising("curriculum", self.curriculum, 1)
+
+    def _check_data(self, data: Views) -> None:
+        if data.n_rows < max(2, self.n_clusters):
+            self._check_whole(data)
+
+    def _prepare(self, params: Mapping[str, Any], data: Views) -> Parts:
+        return fitting.prepare(params, data, self.seed_, resolve_device(self.device))
+
+    def _prepare_more(self, params: Mapping[str, Any], data: Views, seed: int) -> Parts:
+        return fitting.prepare_more(
+            params, data, self.network_, self.scaler_, self.view_agreement_, seed=seed
+        )
+
+    def _make_task(self, params: Mapping[str, Any], parts: Parts) -> MVSIBTask:
+        return fitting.make_task(params, parts)
+
+    def _follow(self, task: MVSIBTask, loop: Loop) -> None:
+        task.update()
+        loop.run()
+
+    def _conclude(self, parts: Parts, task: MVSIBTask) -> None:
+        task.update()
+        self.network_, self.view_agreement_ = parts.network, parts.agreement
+        self.route_ = task.routes.numpy().astype(np.int64)
+        labels, doubts, start = [], [], 0
+        best, exemplars = np.full(self.n_clusters, np.inf), np.zeros(self.n_clusters, dtype=np.int64)
+        sample = []
+        for consensus, costs in self._embedded(parts.batches):
+            labels.append(costs.argmin(1).numpy())
+            with torch.no_grad():
+                doubts.append(
+                    self.network_.predicted_doubt(consensus.to(self.network_.centers.device)).cpu().numpy()
+                )
+            nearest = costs.min(0)
+            nearer = nearest.values.numpy() < best
+            best[nearer] = nearest.values.numpy()[nearer]
+            exemplars[nearer] = start + nearest.indices.numpy()[nearer]
+            start += len(costs)
+            sample.append(costs[:: max(1, parts.batches.views.n_rows // 5000)])
+        self.labels_, self.uncertainty_ = np.concatenate(labels), np.concatenate(doubts)
+        self.exemplar_indices_ = exemplars
+        self.tau_ = 1.0
+        if parts.pairs is not None:
+            self.tau_ = calibrated_tau(torch.cat(sample), parts.pairs.agreement(self.labels_))
+        self._describe()
+
+    def _describe(self) -> None:
+        """Set the attributes that follow from others."""
+        self.n_iter_ = len(self.history_)
+        self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters)
+        self.network_.eval()
+        self._n_features_out = self.n_code
+        self.cluster_centers_ = self.network_.centers.cpu().numpy()
+        self.view_weights_ = self.network_.view_weights.detach().cpu().numpy()
+
+    # Using a fitted model
+
+    def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
+        check_is_fitted(self)
+        data = self._check_input(X, reset=False)
+        with thread_cap(self.n_threads):
+            idle = self.network_.idle.cpu().numpy()
+            batches = Batches(fitting.counted(data, idle), self.scaler_, batch_size=self.batch_size, seed=0)
+            yield from self._embedded(batches)
+
+    def _embedded(self, batches: Batches) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the consensus of rows and their squared distances to the centres."""
+        centers = self.network_.centers.cpu()
+        for part in embedded_rows(self.network_, batches):
+            yield part.consensus, squared_distances(part.consensus, centers)
+
+    # Saving
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        values = {
+            "seed": self.seed_,
+            "tau": self.tau_,
+            "history": self.history_,
+            "scale": list(self.scaler_.modes_),
+        }
+        arrays = module_arrays("network.", self.network_)
+        arrays |= {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
+        return values, arrays | {
+            "labels": self.labels_,
+            "exemplar_indices": self.exemplar_indices_,
+            "uncertainty": self.uncertainty_,
+            "route": self.route_,
+            "agreement": self.view_agreement_,
+        }
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        self.seed_, self.tau_, self.history_ = values["seed"], values["tau"], values["history"]
+        self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
+        self.network_ = fitting.build_network(self.get_params(deep=False), self.view_dims_in_)
+        load_arrays("network.", self.network_, arrays)
+        self.network_.to(resolve_device(self.device))
+        self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]
+        self.uncertainty_, self.route_ = arrays["uncertainty"], arrays["route"]
+        self.view_agreement_ = arrays["agreement"]
+        self._describe()
+
+
+def _check_rising(name: str, pair: Sequence[float], most: float | None) -> None:
+    """Check that a parameter is two rising numbers of at least 0."""
+    rising = len(pair) == 2 and 0 <= pair[0] <= pair[1] and (most is None or pair[1] <= most)
+    if not rising or (most is None and pair[0] == pair[1]):
+        limit = "" if most is None else f" and at most {most:g}"
+        raise InputError(
+            f"{name}={tuple(pair)!r} does not fit MVSIB: it must be two rising numbers of at least 0{limit}."
+        )

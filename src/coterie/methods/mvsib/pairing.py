@@ -1,0 +1,112 @@
+"""Neighbours that several views name: partners to draw, and who is near whom in a batch."""
+
+# n rows of a chamber, V views, k neighbours of a row, m rows of a batch
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from coterie.data.batches import Batches
+from coterie.engine.pairs import Pairs, running_sums
+from coterie.methods.several.joined import JoinedViews
+
+_CHUNK = 2048
+_FINEST = 100
+
+
+class JoinedPairs(Pairs):
+    """Pairs of rows that are neighbours in one view or in several.
+
+    A neighbour weighs as many views as name it, times the neighbours it has in common with the row.
+
+    Parameters
+    ----------
+    batches : Batches
+    join : callable
+        Returns the joined graph of the rows of these numbers.
+    n_neighbors : int
+        Neighbours kept for each row, the heaviest.
+    """
+
+    def __init__(self, batches: Batches, join: Callable[[np.ndarray], JoinedViews], n_neighbors: int) -> None:
+        tables, heights = [], []
+        for numbers in batches.chambers:
+            table, weights = heaviest(join(numbers).graph, n_neighbors)
+            tables.append(table)
+            heights.append(running_sums(weights))
+        super().__init__(batches.chambers, tables, heights)
+        self._true = tables
+        n_rows = batches.views.n_rows
+        self._chamber, self._local = np.zeros(n_rows, dtype=np.int32), np.zeros(n_rows, dtype=np.int64)
+        for chamber, numbers in enumerate(batches.chambers):
+            self._chamber[numbers], self._local[numbers] = chamber, np.arange(len(numbers))
+
+    def disturb(self, share: float, rng: np.random.Generator) -> None:
+        """Replace a share of every row's neighbours by rows drawn at random; the true ones come back with 0."""
+        self._tables = [
+            np.where(
+                rng.random(table.shape) < share, rng.integers(len(table), size=table.shape), table
+            ).astype(table.dtype)
+            for table in self._true
+        ]
+
+    def neighbours(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the numbers and the weights of the neighbours of rows, both (m, k); rows of one chamber."""
+        chamber, local = self._chamber[rows[0]], self._local[rows]
+        weights = np.diff(self._heights[chamber][local].astype(np.float32), axis=1, prepend=np.float32(0))
+        return self._numbers[chamber][self._tables[chamber][local]], weights
+
+    def among(self, rows: np.ndarray) -> Tensor:
+        """Return which rows of a batch are neighbours, or the same row twice, (m, m) bool."""
+        table, weights = self.neighbours(rows)
+        order = np.argsort(rows, kind="stable")
+        places = np.minimum(np.searchsorted(rows, table, sorter=order), len(rows) - 1)
+        found = order[places]
+        hit = (rows[found] == table) & (weights > 0)
+        near = rows[:, None] == rows
+        near[np.nonzero(hit)[0], found[hit]] = True
+        near |= near.T
+        np.fill_diagonal(near, False)
+        return torch.from_numpy(near)
+
+
+def heaviest(graph: sparse.csr_matrix, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the heaviest neighbours of each row and their whole weights, both (n, k).
+
+    A neighbour weighs its tie times the neighbours that both have. A row with fewer neighbours has others of weight
+    0; one without any is its own.
+
+    Examples
+    --------
+    >>> graph = sparse.csr_matrix([[0, 2, 1, 0], [2, 0, 1, 0], [1, 1, 0, 0], [0, 0, 0, 0]])
+    >>> table, weights = heaviest(graph, 1)
+    >>> table[:, 0].tolist(), (weights[:, 0] > 0).tolist()
+    ([1, 0, 0, 3], [True, True, True, True])
+    """
+    n_rows = graph.shape[0]
+    table = np.repeat(np.arange(n_rows, dtype=np.int32)[:, None], n_neighbors, axis=1)
+    weights = np.zeros((n_rows, n_neighbors), dtype=np.float32)
+    ties = sparse.csr_matrix((np.ones(graph.nnz, dtype=np.float32), graph.indices, graph.indptr), graph.shape)
+    for first in range(0, n_rows, _CHUNK):
+        part = slice(first, first + _CHUNK)
+        common = (ties[part] @ ties).multiply(ties[part])
+        scores = sparse.csr_matrix(graph[part].multiply(common) + 1e-3 * graph[part])
+        for row, (low, high) in enumerate(zip(scores.indptr, scores.indptr[1:], strict=False)):
+            own = scores.data[low:high]
+            best = np.argsort(-own, kind="stable")[:n_neighbors]
+            table[first + row, : len(best)] = scores.indices[low:high][best]
+            weights[first + row, : len(best)] = own[best]
+    return table, _whole(weights)
+
+
+def _whole(weights: np.ndarray) -> np.ndarray:
+    """Return weights as whole numbers of at most 100, those that are not 0 at least 1; a row without any gets a 1."""
+    largest = weights.max(axis=1, keepdims=True)
+    scaled = np.ceil(_FINEST * weights / np.where(largest > 0, largest, 1))
+    scaled[largest[:, 0] == 0, 0] = 1
+    return np.asarray(scaled)
