@@ -30,7 +30,7 @@ def accuracy(
     """ACC, NMI and ARI of a method with its defaults; goes on where it was stopped."""
     from benchmarks.accuracy import run_accuracy
 
-    usual = [one.name for one in (SEVERAL if method == "largemvcnet" else SINGLE)]
+    usual = [one.name for one in (SEVERAL if method in ("largemvcnet", "mvsib") else SINGLE)]
     names = sets.split(",") if sets else usual
     run_accuracy(method, names, range(seeds), data, tag=tag, params=json.loads(params))
 

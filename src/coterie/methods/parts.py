@@ -7,14 +7,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from torch import Tensor
 
 from coterie.data import Scaler
 from coterie.data.batches import Batches
 from coterie.engine.pairs import Pairs
-from coterie.engine.schedule import auto_epochs
+from coterie.engine.schedule import LEAST_STEPS, auto_epochs
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,9 @@ class RunSettings:
         Largest norm of the gradient.
     """
 
+    least_steps: ClassVar[int] = LEAST_STEPS
+    """Steps of "auto" epochs on a small data set."""
+
     n_clusters: int
     max_epochs: int
     warmup_epochs: int
@@ -77,7 +80,11 @@ class RunSettings:
         **known
             Settings that are not parameters, or are others in this run.
         """
-        epochs = auto_epochs(per_epoch) if params["max_epochs"] == "auto" else params["max_epochs"]
+        epochs = (
+            auto_epochs(per_epoch, cls.least_steps)
+            if params["max_epochs"] == "auto"
+            else params["max_epochs"]
+        )
         names = {field.name for field in fields(cls)}
         chosen = {name: value for name, value in params.items() if name in names} | known
         return cls(**(chosen | {"max_epochs": epochs, "warmup_epochs": round(params["warmup"] * epochs)}))

@@ -22,6 +22,7 @@ from coterie.methods.mvsib.fitting import Parts
 from coterie.methods.mvsib.training import MVSIBTask, embedded_rows
 from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, sizes, whole
 from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
+from coterie.nn.forward import passes
 from coterie.nn.state import load_arrays, module_arrays
 from coterie.ops.distances import squared_distances
 from coterie.ops.memberships import calibrated_tau
@@ -50,7 +51,7 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         under which the views agree most on who is near whom.
     n_axes : int, default=256
         Most principal axes of a view that its encoder sees.
-    hidden : sequence of int, default=(512, 256)
+    hidden : sequence of int, default=(256,)
         Widths of the encoders' hidden layers; the decoders mirror them.
     n_code : int, default=64
         Width d of the embeddings.
@@ -73,6 +74,9 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
     curriculum : (float, float) or None, default=(0.2, 0.5)
         Where the second and the third stage begin, as shares of the epochs with clusters; None has all losses at
         once.
+    hold : float, default=0.5
+        Share of the epochs with clusters in which rows keep those of the start, which the encoders learn; then the
+        clusters move with the consensus.
     uncertain : float, default=0.3
         Share p_0 of the rows that count as uncertain at first; it falls to nothing (Eq. 13).
     doubt_balance : float, default=0.5
@@ -189,6 +193,7 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         "cross_weight": real(0),
         "minority_weight": real(0),
         "curriculum": either(one_of(None), a_kind_of((tuple, list), "two rising shares from 0 to 1")),
+        "hold": real(0, 1),
         "uncertain": real(0, 1),
         "doubt_balance": real(0, 1),
         "gate": a_kind_of((tuple, list), "two rising numbers"),
@@ -203,7 +208,7 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         "neighbor_noise": real(0, 1),
         **TRAINING_RULES,
     }
-    _stream_params: ClassVar[Mapping[str, Any]] = {"curriculum": (0.0, 1.0)}
+    _stream_params: ClassVar[Mapping[str, Any]] = {"curriculum": (0.0, 1.0), "hold": 0.0}
 
     def __init__(
         self,
@@ -212,12 +217,12 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         views: Any = None,
         scale: str = "auto",
         n_axes: int = 256,
-        hidden: Sequence[int] = (512, 256),
+        hidden: Sequence[int] = (256,),
         n_code: int = 64,
         tau: float = 0.5,
         n_neighbors: int = 10,
         n_partners: int = 15,
-        reconstruction_weight: float = 0.1,
+        reconstruction_weight: float = 0.0,
         row_weight: float = 1.0,
         cluster_weight: float = 0.1,
         doubt_weight: float = 0.1,
@@ -225,6 +230,7 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         cross_weight: float = 0.1,
         minority_weight: float = 0.1,
         curriculum: tuple[float, float] | None = (0.2, 0.5),
+        hold: float = 0.5,
         uncertain: float = 0.3,
         doubt_balance: float = 0.5,
         gate: tuple[float, float] = (0.3, 0.7),
@@ -267,6 +273,7 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         self.cross_weight = cross_weight
         self.minority_weight = minority_weight
         self.curriculum = curriculum
+        self.hold = hold
         self.uncertain = uncertain
         self.doubt_balance = doubt_balance
         self.gate = gate
@@ -326,7 +333,7 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         labels, doubts, start = [], [], 0
         best, exemplars = np.full(self.n_clusters, np.inf), np.zeros(self.n_clusters, dtype=np.int64)
         sample = []
-        for consensus, costs in self._embedded(parts.batches):
+        for consensus, costs in self._embedded(parts.batches, parts.seen):
             labels.append(costs.argmin(1).numpy())
             with torch.no_grad():
                 doubts.append(
@@ -364,11 +371,12 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
             batches = Batches(fitting.counted(data, idle), self.scaler_, batch_size=self.batch_size, seed=0)
             yield from self._embedded(batches)
 
-    def _embedded(self, batches: Batches) -> Iterator[tuple[Tensor, Tensor]]:
+    def _embedded(self, batches: Batches, seen: bool = False) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the consensus of rows and their squared distances to the centres."""
         centers = self.network_.centers.cpu()
-        for part in embedded_rows(self.network_, batches):
-            yield part.consensus, squared_distances(part.consensus, centers)
+        for part in embedded_rows(self.network_, batches, seen):
+            for rows, size in passes(part.consensus):
+                yield rows[:size], squared_distances(rows, centers)[:size]
 
     # Saving
 

@@ -43,12 +43,15 @@ class Parts(RunParts):
     beginning : Beginning or None
     agreement : ndarray of shape (V, V)
         How much the views agree on who is near whom.
+    seen : bool
+        Whether the batches hold what the encoders see, not scaled rows.
     """
 
     pairs: JoinedPairs | None
     network: MVSIBNetwork
     beginning: Beginning | None
     agreement: np.ndarray
+    seen: bool
 
 
 class Neighbourhood:
@@ -127,8 +130,10 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     network = build_network(params, data.dims).prepare(sample, drawn.sound, drawn.idle, generator).to(device)
     batches = Batches(counted(data, drawn.idle), scaler, batch_size=params["batch_size"], seed=seed)
     rows = some_rows(data.n_rows, SAMPLE_ROWS, seed)
+    short, seen = condensed(batches, network)
     if k < 1:
-        return Parts(batches, torch.hstack(sample), scaler, None, seed, network, None, np.eye(data.n_views))
+        alone = np.eye(data.n_views)
+        return Parts(short, torch.hstack(sample), scaler, None, seed, network, None, alone, seen)
     around = Neighbourhood(sample, drawn.sound, drawn.idle, k, generator)
     joined = around.join(sample, drawn.sound)
     labels = torch.from_numpy(best_partition(joined.graph, params["n_clusters"], generator=generator)).long()
@@ -140,7 +145,7 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     whole = np.eye(data.n_views)
     whole[np.ix_(around.used, around.used)] = joined.agreement
     beginning = Beginning(rows, labels)
-    return Parts(batches, torch.hstack(sample), scaler, pairs, seed, network, beginning, whole)
+    return Parts(short, torch.hstack(sample), scaler, pairs, seed, network, beginning, whole, seen)
 
 
 def join_chamber(around: Neighbourhood, batches: Batches, numbers: np.ndarray) -> JoinedViews:
@@ -172,7 +177,24 @@ def prepare_more(
         pairs = JoinedPairs(
             batches, lambda numbers: join_chamber(around, batches, numbers), params["n_partners"]
         )
-    return Parts(batches, torch.hstack(sample), scaler, pairs, seed, network, None, agreement)
+    short, seen = condensed(batches, network)
+    return Parts(short, torch.hstack(sample), scaler, pairs, seed, network, None, agreement, seen)
+
+
+def condensed(batches: Batches, network: MVSIBNetwork) -> tuple[Batches, bool]:
+    """Return batches of what the encoders see, kept in memory, and True, where that saves work; else as they are.
+
+    Wide or sparse rows would be made dense, scaled and turned to their axes again in every epoch.
+    """
+    views = batches.views
+    if not views.in_memory or network.n_seen >= sum(views.dims):
+        return batches, False
+    pieces = []
+    for rows in batches.in_order():
+        tensors = [torch.from_numpy(view).to(network.centers.device) for view in rows]
+        pieces.append([one.cpu().numpy() for one in network.see(tensors)])
+    seen = as_views([np.concatenate(parts) for parts in zip(*pieces, strict=True)], mask=views.present)
+    return Batches(seen, Scaler("none").fit(seen), batch_size=batches.batch_size, seed=batches.seed), True
 
 
 def build_network(params: Mapping[str, Any], dims: tuple[int, ...]) -> MVSIBNetwork:
@@ -188,6 +210,7 @@ def make_task(params: Mapping[str, Any], parts: Parts) -> MVSIBTask:
         parts.batches,
         pairs=parts.pairs,
         beginning=parts.beginning,
+        seen=parts.seen,
         seed=parts.seed,
         collectives=current_collectives(),
     )

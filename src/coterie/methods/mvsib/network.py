@@ -93,22 +93,31 @@ class MVSIBNetwork(nn.Module):
         return self
 
     @property
+    def n_seen(self) -> int:
+        """How many numbers the encoders see of a row, of all views together."""
+        return sum(cast(Look, look).n_seen for look in self.looks)
+
+    @property
     def view_weights(self) -> Tensor:
         """The alpha of the views, (V,), which sum to one; 0 for those that say nothing."""
         return self.view_logits.masked_fill(self.idle, -torch.inf).softmax(0)
 
-    def forward(self, views: Sequence[Tensor], present: Tensor) -> Embedded:
-        """Embed scaled rows.
+    def see(self, views: Sequence[Tensor]) -> list[Tensor]:
+        """Return what the encoders see of scaled rows (b, D) of each view."""
+        return [look(rows) for look, rows in zip(self.looks, views, strict=True)]
+
+    def forward(self, seen: Sequence[Tensor], present: Tensor) -> Embedded:
+        """Embed rows.
 
         Parameters
         ----------
-        views : sequence of Tensor of shape (b, D)
+        seen : sequence of Tensor of shape (b, D_v)
+            From `see`.
         present : Tensor of bool, shape (b, V)
         """
-        seen = [look(rows) for look, rows in zip(self.looks, views, strict=True)]
         codes = [encoder(rows) for encoder, rows in zip(self.encoders, seen, strict=True)]
         units = [F.normalize(code, dim=1, eps=_LEAST) for code in codes]
-        return Embedded(seen, codes, units, self.fuse(units, present), present)
+        return Embedded(list(seen), codes, units, self.fuse(units, present), present)
 
     def fuse(self, units: Sequence[Tensor], present: Tensor) -> Tensor:
         """Return the consensus of unit rows: the mean of the views that a row has, by their weights, made unit."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from coterie.methods.parts import RunSettings
 
@@ -14,6 +15,8 @@ class Settings(RunSettings):
     The names are those of the parameters of `MVSIB`, where they are explained.
     """
 
+    least_steps: ClassVar[int] = 1000
+
     tau: float
     reconstruction_weight: float
     cluster_weight: float
@@ -23,6 +26,7 @@ class Settings(RunSettings):
     cross_weight: float
     minority_weight: float
     curriculum: tuple[float, float] | None
+    hold: float
     uncertain: float
     doubt_balance: float
     gate: tuple[float, float]
@@ -55,6 +59,10 @@ class Settings(RunSettings):
             return 3
         done = self.since_start(epoch) / max(1, self.cluster_epochs())
         return 1 + sum(done >= begin for begin in self.curriculum)
+
+    def holds_start(self, epoch: int) -> bool:
+        """Whether rows still keep the clusters of the start."""
+        return self.since_start(epoch) < self.hold * self.cluster_epochs()
 
     def cross_gate(self, epoch: int) -> float:
         """Return g_e, which grows over the third stage from nothing to one (M4)."""

@@ -23,7 +23,7 @@ from coterie.methods.mvsib.pairing import JoinedPairs
 from coterie.methods.mvsib.routing import Evidence, Router
 from coterie.methods.mvsib.settings import Settings
 from coterie.nn.forward import passes
-from coterie.ops.distances import squared_distances
+from coterie.ops.distances import nearest, squared_distances
 from coterie.ops.groups import cluster_means
 from coterie.ops.kmeans import kmeans
 from coterie.store import below
@@ -59,6 +59,8 @@ class MVSIBTask:
         Without neighbours a row is its own partner.
     beginning : Beginning, optional
         Without one the clusters start from k-means on the consensus.
+    seen : bool
+        Whether the batches hold what the encoders see, not scaled rows.
     seed : int
     collectives : Collectives
     """
@@ -71,10 +73,11 @@ class MVSIBTask:
         *,
         pairs: JoinedPairs | None = None,
         beginning: Beginning | None = None,
+        seen: bool = False,
         seed: int,
         collectives: Collectives = ALONE,
     ) -> None:
-        self.network, self.settings, self.batches = network, settings, batches
+        self.network, self.settings, self.batches, self.seen = network, settings, batches, seen
         self.pairs, self.beginning, self.seed, self.collectives = pairs, beginning, seed, collectives
         self.device = network.centers.device
         self.optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
@@ -111,6 +114,8 @@ class MVSIBTask:
         else:
             self.start()
         self._routes_before, self.routes = self.routes, torch.zeros_like(self.routes)
+        if self._evidence is not None:
+            self._note("mean_votes", self._evidence.votes)
 
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], None]:
         """Return the losses of the stage on rows and their partners."""
@@ -119,7 +124,7 @@ class MVSIBTask:
         if batch.partners is not None:
             rows = np.concatenate([rows, batch.partners.rows])
             views = [np.concatenate(pair) for pair in zip(views, batch.partners.views, strict=True)]
-        found = self.network(self._tensors(views), self._present(rows))
+        found = self.network(self._seen(views), self._present(rows))
         near = torch.eye(len(rows), dtype=torch.bool) if self.pairs is None else self.pairs.among(rows)
         near = near.to(self.device)
         terms: dict[str, Tensor] = {}
@@ -178,14 +183,21 @@ class MVSIBTask:
         else:
             rows = torch.from_numpy(self.beginning.rows)
             centers = cluster_means(table.consensus[rows], self.beginning.labels, k)
-        self._take(table, moved_labels(table, centers, generator))
+        labels = moved_labels(table, centers, generator)
+        if self.beginning is not None and self.settings.hold > 0:
+            labels = nearest(table.consensus, centers)[0]
+            labels[rows] = self.beginning.labels
+        self._take(table, labels)
 
     @torch.no_grad()
     def update(self) -> None:
         """Move the clusters to where k-means finds them now; they keep their numbers."""
         generator = torch.Generator().manual_seed(mixed_seed(self.seed, -2 - self._epoch))
         table = self.embed_all()
-        self._take(table, moved_labels(table, self.network.centers.cpu(), generator))
+        held = self._labels if self.settings.holds_start(self._epoch) else None
+        self._take(
+            table, moved_labels(table, self.network.centers.cpu(), generator) if held is None else held
+        )
 
     def _take(self, table: Table, labels: Tensor) -> None:
         self._changed = 1.0 if self._labels is None else float((self._labels != labels).double().mean())
@@ -204,7 +216,7 @@ class MVSIBTask:
     @torch.no_grad()
     def embed_all(self) -> Table:
         """Embed all rows, in evaluation mode; on the CPU."""
-        parts = list(embedded_rows(self.network, self.batches))
+        parts = list(embedded_rows(self.network, self.batches, self.seen))
         views = [torch.cat(pieces) for pieces in zip(*(part.views for part in parts), strict=True)]
         present = torch.cat([part.present for part in parts])
         return Table(torch.cat([part.consensus for part in parts]), views, present)
@@ -439,8 +451,9 @@ class MVSIBTask:
         if values.numel():
             self._notes.setdefault(name, []).append(float(values.double().mean()))
 
-    def _tensors(self, views: Sequence[np.ndarray]) -> list[Tensor]:
-        return [torch.from_numpy(view).to(self.device) for view in views]
+    def _seen(self, views: Sequence[np.ndarray]) -> list[Tensor]:
+        rows = [torch.from_numpy(view).to(self.device) for view in views]
+        return rows if self.seen else self.network.see(rows)
 
     def _present(self, rows: np.ndarray) -> Tensor:
         return torch.from_numpy(self.batches.views.present_rows(rows)).to(self.device)
@@ -461,19 +474,28 @@ def _make_router(settings: Settings, seed: int) -> Router | None:
 
 
 @torch.no_grad()
-def embedded_rows(network: MVSIBNetwork, batches: Batches) -> Iterator[Embedded]:
-    """Yield all rows in their order as the network embeds them, each the same alone and in company; on the CPU."""
+def embedded_rows(network: MVSIBNetwork, batches: Batches, seen: bool = False) -> Iterator[Embedded]:
+    """Yield all rows in their order as the network embeds them, each the same alone and in company; on the CPU.
+
+    Parameters
+    ----------
+    network : MVSIBNetwork
+    batches : Batches
+    seen : bool
+        Whether the batches hold what the encoders see, not scaled rows.
+    """
     device = network.centers.device
     network.eval()
     widths, start = list(batches.views.dims), 0
     for views in batches.in_order():
-        rows = np.arange(start, start + len(views[0]))
-        start += len(rows)
-        there = torch.from_numpy(batches.views.present_rows(rows))
+        numbers = np.arange(start, start + len(views[0]))
+        start += len(numbers)
+        there = torch.from_numpy(batches.views.present_rows(numbers))
         table = torch.hstack([*(torch.from_numpy(view) for view in views), there.float()]).to(device)
         for part, size in passes(table):
             *own, mask = part.split([*widths, len(widths)], dim=1)
-            found = network([one.contiguous() for one in own], mask > 0)
+            rows = [one.contiguous() for one in own]
+            found = network(rows if seen else network.see(rows), mask > 0)
             yield Embedded(
                 [],
                 [],
