@@ -12,6 +12,7 @@ from coterie import as_views
 from coterie.engine import schedule
 from coterie.errors import InputError
 from coterie.methods.fucsmf.problem import Graph
+from coterie.methods.parts import RunSettings
 
 SHORT = {"max_epochs": 2, "hidden": [16], "n_threads": 1}
 
@@ -105,7 +106,7 @@ def test_scale_runs_in_a_process_of_its_own(results, monkeypatch):
 
 def test_new_rows_and_traces_are_measured_and_resumed(results, tmp_path, monkeypatch):
     monkeypatch.setitem(subspaces.SETS, "small", SmallSet())
-    monkeypatch.setattr(schedule, "_LEAST_STEPS", 40)
+    monkeypatch.setattr(RunSettings, "least_steps", 40)
     monkeypatch.setattr(schedule, "_MOST_EPOCHS", 20)
     for _ in range(2):
         subspaces.run_new_rows(["small"], [0], tmp_path)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from coterie.engine import schedule
+from coterie.methods.parts import RunSettings
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -19,7 +20,7 @@ def python_blocks(page: Path) -> list[str]:
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        schedule, "_LEAST_STEPS", 40
+        RunSettings, "least_steps", 40
     )  # the pages show defaults; here a short training will do
     monkeypatch.setattr(schedule, "_MOST_EPOCHS", 4)
     names: dict = {}
