@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -32,3 +33,39 @@ def cluster_means(rows: Tensor, labels: Tensor, n_clusters: int) -> Tensor:
     """
     counts, sums = count_and_sum(rows, labels, n_clusters)
     return sums / counts.clamp(min=1)[:, None]
+
+
+class NearestRows:
+    """Finds the row that each cluster costs least, over rows that come in pieces.
+
+    Parameters
+    ----------
+    n_clusters : int
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (k,)
+        Of the rows found so far.
+
+    Examples
+    --------
+    >>> found = NearestRows(2)
+    >>> found.add(torch.tensor([[3.0, 9.0]]))
+    >>> found.add(torch.tensor([[1.0, 8.0], [4.0, 9.5]]))
+    >>> found.numbers.tolist()
+    [1, 1]
+    """
+
+    def __init__(self, n_clusters: int) -> None:
+        self.numbers = np.zeros(n_clusters, dtype=np.int64)
+        self._costs = np.full(n_clusters, np.inf)
+        self._seen = 0
+
+    def add(self, costs: Tensor) -> None:
+        """Look at more rows, with what the clusters cost them, (b, k)."""
+        least = costs.min(0)
+        values = least.values.cpu().numpy()
+        nearer = values < self._costs
+        self._costs[nearer] = values[nearer]
+        self.numbers[nearer] = self._seen + least.indices.cpu().numpy()[nearer]
+        self._seen += len(costs)

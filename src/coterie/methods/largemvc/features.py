@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from coterie.methods.several.beside import row_size
+from coterie.methods.several.beside import Beside, row_size
 from coterie.ops.anchors import nearest_anchors
 from coterie.ops.distances import nearest
 from coterie.ops.kmeans import kmeans
@@ -121,53 +121,24 @@ class LandmarkFeatures(nn.Module):
         return torch.where(total > _LEAST, weights / total.clamp(min=_LEAST), even) @ self.originals
 
 
-class SideBySide(nn.Module):
-    """All views as one table, each centred and divided by the size of its rows; and its landmarks, one view more.
+class SideBySide(Beside):
+    """All views side by side as one view more: its landmarks.
 
     Parameters
     ----------
     n_landmarks : int
     n_columns : sequence of int
         Of the views.
-
-    Examples
-    --------
-    >>> views = [torch.tensor([[1.0], [3.0]]), torch.tensor([[10.0], [30.0]])]
-    >>> SideBySide(1, [1, 1]).fit(views, torch.ones(2, 2, dtype=torch.bool)).table(views)
-    tensor([[-1., -1.],
-            [ 1.,  1.]])
     """
 
-    shift: Tensor
-    size: Tensor
-
     def __init__(self, n_landmarks: int, n_columns: Sequence[int]) -> None:
-        super().__init__()
+        super().__init__(n_columns)
         self.landmarks = LandmarkFeatures(n_landmarks, sum(n_columns))
-        self.register_buffer("shift", torch.zeros(sum(n_columns)))
-        self.register_buffer("size", torch.ones(sum(n_columns)))
 
     @property
     def width(self) -> int:
         """How many features a row gets."""
         return self.landmarks.width
-
-    @torch.no_grad()
-    def fit(self, views: Sequence[Tensor], present: Tensor) -> SideBySide:
-        """Learn the centre and the size of each view from a sample of scaled rows."""
-        shifts, sizes = [], []
-        for v, view in enumerate(views):
-            own = view[present[:, v]]
-            shift = own.mean(0) if len(own) else own.new_zeros(own.shape[1])
-            shifts.append(shift)
-            sizes.append(row_size(own - shift).expand(len(shift)))
-        self.shift.copy_(torch.cat(shifts))
-        self.size.copy_(torch.cat(sizes))
-        return self
-
-    def table(self, views: Sequence[Tensor]) -> Tensor:
-        """Return scaled rows of all views side by side, (b, D)."""
-        return (torch.hstack(list(views)) - self.shift) / self.size
 
     def forward(self, views: Sequence[Tensor]) -> Tensor:
         """Return how near rows are to the landmarks of the whole table."""

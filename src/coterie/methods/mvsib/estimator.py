@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from coterie.data import Scaler, Views
-from coterie.data.batches import Batches
+from coterie.data.batches import SAMPLE_ROWS, Batches
 from coterie.engine.device import resolve_device, thread_cap
 from coterie.engine.loop import Loop
 from coterie.errors import InputError
@@ -25,6 +26,7 @@ from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
 from coterie.nn.forward import passes
 from coterie.nn.state import load_arrays, module_arrays
 from coterie.ops.distances import squared_distances
+from coterie.ops.groups import NearestRows
 from coterie.ops.memberships import calibrated_tau
 from coterie.store import below
 
@@ -330,23 +332,16 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         task.update()
         self.network_, self.view_agreement_ = parts.network, parts.agreement
         self.route_ = task.routes.numpy().astype(np.int64)
-        labels, doubts, start = [], [], 0
-        best, exemplars = np.full(self.n_clusters, np.inf), np.zeros(self.n_clusters, dtype=np.int64)
-        sample = []
+        labels, doubts, sample, exemplars = [], [], [], NearestRows(self.n_clusters)
+        device, step = parts.network.centers.device, math.ceil(parts.batches.views.n_rows / SAMPLE_ROWS)
         for consensus, costs in self._embedded(parts.batches, parts.seen):
             labels.append(costs.argmin(1).numpy())
             with torch.no_grad():
-                doubts.append(
-                    self.network_.predicted_doubt(consensus.to(self.network_.centers.device)).cpu().numpy()
-                )
-            nearest = costs.min(0)
-            nearer = nearest.values.numpy() < best
-            best[nearer] = nearest.values.numpy()[nearer]
-            exemplars[nearer] = start + nearest.indices.numpy()[nearer]
-            start += len(costs)
-            sample.append(costs[:: max(1, parts.batches.views.n_rows // 5000)])
+                doubts.append(parts.network.predicted_doubt(consensus.to(device)).cpu().numpy())
+            exemplars.add(costs)
+            sample.append(costs[::step])
         self.labels_, self.uncertainty_ = np.concatenate(labels), np.concatenate(doubts)
-        self.exemplar_indices_ = exemplars
+        self.exemplar_indices_ = exemplars.numbers
         self.tau_ = 1.0
         if parts.pairs is not None:
             self.tau_ = calibrated_tau(torch.cat(sample), parts.pairs.agreement(self.labels_))

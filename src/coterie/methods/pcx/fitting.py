@@ -23,6 +23,7 @@ from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.settings import Settings
 from coterie.methods.pcx.training import PCXTask, assign_rows
 from coterie.nn.metric import MetricChoice, fit_metric
+from coterie.ops.groups import NearestRows
 from coterie.ops.memberships import calibrated_tau
 
 
@@ -125,17 +126,13 @@ class Labelled:
 def label_all(network: PCXNetwork, batches: Batches) -> Labelled:
     """Label every row and find the row nearest to each centroid, in one pass."""
     n_clusters = len(network.centroids)
-    labels, inertia, start = [], 0.0, 0
-    best, exemplars = np.full(n_clusters, np.inf), np.zeros(n_clusters, dtype=np.int64)
+    labels, inertia, exemplars = [], 0.0, NearestRows(n_clusters)
     for _, distances in assigned(network, batches):
-        own, closest = distances.min(1), distances.min(0)
+        own = distances.min(1)
         labels.append(own.indices.cpu().numpy())
         inertia += float(own.values.double().sum())
-        nearer = closest.values.cpu().numpy() < best
-        best[nearer] = closest.values.cpu().numpy()[nearer]
-        exemplars[nearer] = start + closest.indices.cpu().numpy()[nearer]
-        start += len(distances)
-    return Labelled(np.concatenate(labels), inertia, exemplars)
+        exemplars.add(distances)
+    return Labelled(np.concatenate(labels), inertia, exemplars.numbers)
 
 
 def membership_tau(parts: Parts, settings: Settings, labels: np.ndarray) -> float:

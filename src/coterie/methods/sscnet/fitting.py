@@ -32,6 +32,7 @@ from coterie.nn.forward import passes
 from coterie.nn.look import Look
 from coterie.nn.metric import MetricChoice, fit_metric
 from coterie.ops.distances import squared_distances
+from coterie.ops.groups import NearestRows
 from coterie.ops.memberships import calibrated_tau
 from coterie.ops.stiefel import EigenLayers
 
@@ -223,7 +224,7 @@ def describe(modules: Modules, batches: Batches) -> Described:
     k = len(centers)
     labels, sparsity, errors = [], [], []
     use = torch.zeros(k, n_atoms, dtype=torch.float64, device=centers.device)
-    best, exemplars, start = np.full(k, np.inf), np.zeros(k, dtype=np.int64), 0
+    exemplars = NearestRows(k)
     for part in told(modules.network, batches):
         found = part.logits.argmax(1)
         labels.append(found.cpu().numpy())
@@ -231,16 +232,12 @@ def describe(modules: Modules, batches: Batches) -> Described:
         errors.append(part.errors.cpu().numpy())
         use.index_add_(0, found, part.codes.abs().double())
         distances = squared_distances(F.normalize(part.places, dim=1), centers)
-        own = distances.masked_fill(F.one_hot(found, k) == 0, torch.inf).min(0)
-        nearer = own.values.cpu().numpy() < best
-        best[nearer] = own.values.cpu().numpy()[nearer]
-        exemplars[nearer] = start + own.indices.cpu().numpy()[nearer]
-        start += len(found)
+        exemplars.add(distances.masked_fill(F.one_hot(found, k) == 0, torch.inf))
     whole = np.concatenate(labels)
     sizes = np.bincount(whole, minlength=k)
     return Described(
         whole,
-        exemplars,
+        exemplars.numbers,
         np.concatenate(sparsity),
         np.concatenate(errors),
         (use.cpu().numpy() / np.maximum(sizes, 1)[:, None]).astype(np.float32),
