@@ -13,6 +13,7 @@ from coterie.explore import ambiguity as module
 from coterie.explore.ambiguity import cluster_silhouettes, read_ambiguity
 from coterie.explore.ambiguity_panel import ambiguity_panel
 from coterie.explore.summary import summarise
+from coterie.explore.view_panel import views_panel
 from coterie.methods.mvsib.estimator import ROUTES
 
 CENTRES = [[0.0, 0.0, 0.0, 0.0], [6.0, 0.0, 0.0, 6.0], [0.0, 9.0, 0.0, 0.0]]
@@ -144,7 +145,9 @@ def test_the_panel_shows_clusters_rows_and_what_training_measured(doubting):
 
 
 def test_uncertain_rows_come_with_their_images_and_known_classes(doubting):
-    page = ambiguity_panel(look(*doubting(), image_shape=(2, 2), truth=["<i>"] * 12 + ["b"] * 4))
+    # Rows outside the sample have images too.
+    truth = ["<i>"] * 12 + ["b"] * 4
+    page = ambiguity_panel(look(*doubting(), image_shape=(2, 2), truth=truth, max_rows=6))
     assert page.count("<img ") == 16
     assert 'alt="Row 11"' in page
     assert f"<td>hard negative</td><td>{escape('<i>')}</td>" in page
@@ -203,6 +206,8 @@ def test_missing_views_are_estimated_from_a_sample(mvsib):
     there = found.sample.present[:, 1]
     assert found.viewing.views[1].missing == round(found.sample.weights[~there].sum())
     assert found.viewing.views[0].missing == 0
+    assert "Missing rows are estimated from the sample" in views_panel(found.viewing)
+    assert "estimated" not in views_panel(look(model, data).viewing)
     assert there.tolist() == [not 10 <= row < 17 for row in found.sample.rows]
     assert not there.all()
 

@@ -235,7 +235,7 @@ def summarise(
             else read_thumbnails(model, table, picture_view, layout, sorted(shown))
         ),
         classes=classes,
-        viewing=read_viewing(model, names, sample.missing()),
+        viewing=read_viewing(model, names, sample.missing(), sampled=len(sample.rows) < table.n_rows),
         coding=coding,
         ambiguity=ambiguity,
         course=None if ambiguity is None else read_course(training, names),

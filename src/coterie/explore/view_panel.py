@@ -21,7 +21,7 @@ def views_panel(viewing: Viewing | None) -> Html:
         rows = [[one.row, one.view, f"{one.weight:.2f}"] for one in viewing.corrupt]
         listed = table("Corrupt rows that count least", ["Row", "View", "Weight"], rows)
         parts.append(details(f"{counted(len(rows), 'corrupt row')}, those that count least", listed))
-    return section("views", "Views", *parts, note=_note(viewing.views))
+    return section("views", "Views", *parts, note=_note(viewing))
 
 
 def _facts(views: list[ViewFacts]) -> Html:
@@ -39,8 +39,8 @@ def _facts(views: list[ViewFacts]) -> Html:
     return table("Views", list(columns), zip(*columns.values(), strict=True), quiet=True)
 
 
-def _note(views: list[ViewFacts]) -> str:
-    said = []
+def _note(viewing: Viewing) -> str:
+    said, views = [], viewing.views
     if any(one.explained is not None for one in views):
         said.append("Explained: how much of a view the common code explains, of what it could at best.")
     if any(one.weight is not None for one in views):
@@ -49,6 +49,8 @@ def _note(views: list[ViewFacts]) -> str:
         "Agreement: how much oftener than by chance two views name the same neighbours, 1 at most; for one view the "
         "mean over the others."
     )
+    if viewing.estimated:
+        said.append("Missing rows are estimated from the sample.")
     return " ".join(said)
 
 

@@ -62,15 +62,22 @@ class Viewing:
         How much oftener than by chance two views name the same neighbours.
     corrupt : list of CorruptRow
         Those that count least, at most twenty.
+    estimated : bool
+        Whether missing rows were counted in a sample.
     """
 
     views: list[ViewFacts]
     agreement: NDArray[np.float64]
     corrupt: list[CorruptRow]
+    estimated: bool
 
 
 def read_viewing(
-    model: Any, names: Sequence[str], missing: NDArray[np.floating] | None = None
+    model: Any,
+    names: Sequence[str],
+    missing: NDArray[np.floating] | None = None,
+    *,
+    sampled: bool = False,
 ) -> Viewing | None:
     """Collect what a model says about its views; None where it has one view or says nothing.
 
@@ -83,6 +90,8 @@ def read_viewing(
         Of the views.
     missing : ndarray of shape (v,), optional
         Rows without each view, for a model that does not say itself; none by default.
+    sampled : bool
+        Whether `missing` is an estimate from a sample.
     """
     if len(names) < 2 or not hasattr(model, "view_agreement_"):
         return None
@@ -109,4 +118,4 @@ def read_viewing(
     rows, views = np.nonzero(noise)
     order = np.argsort(weights[rows, views], kind="stable")[:_MOST_CORRUPT]
     worst = [CorruptRow(int(rows[i]), names[views[i]], float(weights[rows[i], views[i]])) for i in order]
-    return Viewing(facts, agreement, worst)
+    return Viewing(facts, agreement, worst, estimated=sampled and not judges)
