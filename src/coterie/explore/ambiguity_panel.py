@@ -100,7 +100,8 @@ def _course(course: Course) -> Html:
         ),
         *(_measure(one.name, one) for one in course.amounts),
     ]
-    parts.append(table("What training measured, and what it means", headings, rows, quiet=True))
+    caption = "What training measured, and what it means"
+    parts.append(table(caption, headings, rows, class_="measures", quiet=True))
     last = course.first + course.steps - 1
     note = (
         f"Epochs {course.first} to {last}, those with clusters. Rows with a colour are drawn above the table."
