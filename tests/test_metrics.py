@@ -264,6 +264,14 @@ def test_a_sampled_silhouette_is_exact_for_its_rows():
     )
 
 
+def test_silhouettes_of_chosen_rows_come_in_their_order():
+    X, labels = blobs(n=60)
+    rows = [41, 3, 17]
+    every = silhouette_samples(X, labels)
+    np.testing.assert_allclose(metrics.silhouettes(X, labels, rows), every[rows])
+    np.testing.assert_allclose(metrics.silhouettes(X, labels), every)
+
+
 def test_a_sampled_silhouette_repeats_with_its_seed():
     X, labels = blobs()
     one, two, other = (metrics.silhouette(X, labels, sample_size=20, random_state=s) for s in (1, 1, 2))

@@ -1,5 +1,7 @@
 """What the report says about several views."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -43,3 +45,33 @@ def test_the_page_shows_the_views_and_escapes_their_names(fitted, tmp_path):
     assert "<right>" not in page
     assert "Corrupt rows that count least" in page
     assert f"{model.view_agreement_[0, 1]:.2f}" in page
+
+
+@pytest.fixture
+def weighing():
+    """Return a model that weighs views and judges no rows."""
+    return SimpleNamespace(
+        view_weights_=np.array([0.5, 0.125, 0.375]),
+        view_agreement_=np.array([[0.9, 0.2, 0.4], [0.2, 0.8, 0.6], [0.4, 0.6, 0.7]]),
+        scaler_=SimpleNamespace(modes_=["sample", "none", "feature"]),
+    )
+
+
+def test_views_that_are_weighed_stand_beside_their_mean_agreement_with_the_others(weighing):
+    found = read_viewing(weighing, ["a", "b", "c"], np.array([0.0, 12.4, 3.0]))
+    assert [one.weight for one in found.views] == [0.5, 0.125, 0.375]
+    assert [one.agreement for one in found.views] == pytest.approx([0.3, 0.4, 0.5])
+    assert [one.missing for one in found.views] == [0, 12, 3]
+    assert {(one.explained, one.corrupt) for one in found.views} == {(None, None)}
+    assert [one.missing for one in read_viewing(weighing, ["a", "b", "c"]).views] == [0, 0, 0]
+
+
+def test_columns_of_which_the_model_says_nothing_are_left_out(weighing, fitted):
+    weighed = views_panel(read_viewing(weighing, ["a", "b", "c"]))
+    assert '<th scope="row">b</th><td>12.5%</td><td>0.40</td><td>0</td><td>none</td>' in weighed
+    assert "Explained" not in weighed
+    assert "orrupt" not in weighed
+    judged = views_panel(read_viewing(fitted[0], ["left", "right"]))
+    assert "Explained" in judged
+    assert "Corrupt rows" in judged
+    assert "Weight:" not in judged

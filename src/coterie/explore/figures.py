@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.explore.course import Course
 from coterie.explore.landmarks import LandmarkGraph
 from coterie.explore.palette import colours
 from coterie.explore.summary import Summary
@@ -131,6 +132,39 @@ def landmark_figure(graph: LandmarkGraph) -> dict[str, Any]:
         "marker": _discrete(labels, colours(len(graph.shares))) | {"size": 5, "opacity": 0.9},
     }
     return {"data": [lines, dots], "layout": _map_layout()}
+
+
+def course_figure(course: Course) -> dict[str, Any]:
+    """Build one figure of all shares that training measured, in the colours of their table.
+
+    Returns
+    -------
+    dict
+        `data` and `layout` as plotly wants them.
+    """
+    shares = course.shares
+    epochs = list(range(course.first, course.first + course.steps))
+    lines = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers" if course.steps <= _FEW_POINTS else "lines",
+            "x": epochs,
+            "y": one.values,
+            "line": {"color": colour, "width": 2},
+            "hovertemplate": f"{_hover_text(one.name)}<br>epoch %{{x}}<br>%{{y:.3f}}<extra></extra>",
+            "connectgaps": False,
+        }
+        for one, colour in zip(shares, colours(len(shares)), strict=True)
+    ]
+    layout = {
+        "xaxis": {"range": [epochs[0] - 0.5, epochs[-1] + 0.5], "nticks": 8, "zeroline": False},
+        # A line at 0 or at 1 must not hide in the frame.
+        "yaxis": {"range": [-0.03, 1.03], "nticks": 6, "zeroline": False},
+        "margin": {"l": 44, "r": 8, "t": 8, "b": 26},
+        "showlegend": False,
+        "hovermode": "closest",
+    }
+    return {"data": lines, "layout": layout}
 
 
 def curve_figures(training: Training) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@
   const report = JSON.parse(document.getElementById("report-data").textContent);
   const mapPlot = document.getElementById("map-plot");
   const landmarkPlot = document.getElementById("landmark-plot");
+  const coursePlot = document.getElementById("course-plot");
   const curvePlots = Array.from(document.querySelectorAll(".plot.curve"));
   const chipGroups = Array.from(document.querySelectorAll(".chips"));
   const narrow = window.matchMedia("(max-width: 800px)");
@@ -63,17 +64,27 @@
     Plotly.react(landmarkPlot, figure.data, layout, mapOptions());
   }
 
+  // The layout of a figure with axes, in the colours of the page.
+  function framed(given) {
+    const line = colour("--line");
+    const layout = Object.assign({}, given, theme(), { dragmode: false });
+    layout.xaxis = Object.assign({}, layout.xaxis, { gridcolor: line, linecolor: line });
+    layout.yaxis = Object.assign({}, layout.yaxis, { gridcolor: line, linecolor: line });
+    return layout;
+  }
+
+  // Only a model that tells ambiguous rows apart measures shares as it trains.
+  function drawCourse() {
+    if (coursePlot) Plotly.react(coursePlot, report.course.data, framed(report.course.layout), config);
+  }
+
   function drawCurves() {
     curvePlots.forEach(function (plot, i) {
       const figure = report.curves[i];
-      const line = colour("--line");
       figure.data[0].line = { color: colour("--accent"), width: 2 };
       figure.data[0].marker = { color: colour("--accent") };
       figure.layout.shapes.forEach(function (band) { band.fillcolor = colour("--band"); });
-      const layout = Object.assign({}, figure.layout, theme(), { dragmode: false });
-      layout.xaxis = Object.assign({}, layout.xaxis, { gridcolor: line, linecolor: line });
-      layout.yaxis = Object.assign({}, layout.yaxis, { gridcolor: line, linecolor: line });
-      Plotly.react(plot, figure.data, layout, config);
+      Plotly.react(plot, figure.data, framed(figure.layout), config);
     });
   }
 
@@ -132,6 +143,7 @@
   function draw() {
     colourBy(currentMode());
     drawLandmarks();
+    drawCourse();
     drawCurves();
   }
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from coterie.explore.markup import Html, details, element, join, table
 from coterie.explore.palette import colours
-from coterie.explore.pieces import counted, histogram, section, swatch, thumbnail
+from coterie.explore.pieces import counted, histogram, listed_rows, section, swatch
 from coterie.explore.summary import Cluster, Summary
 
 _BARS = 20
@@ -195,35 +195,23 @@ def confidence_panel(summary: Summary) -> Html:
 def uncertain_panel(summary: Summary) -> Html:
     """List the rows of which the model is least sure."""
     sample = summary.sample
-    pictures = summary.thumbnails is not None
-    headings = ["Row", *(["Image"] if pictures else []), "Cluster", "Runner-up", "Confidence"]
-    if summary.classes is not None:
-        headings.append("Known class")
-    rows: list[list[object]] = []
-    for position in summary.least_certain:
-        row = int(sample.rows[position])
-        cells: list[object] = [row]
-        if pictures:
-            cells.append(thumbnail(summary, row, f"Row {row}"))
-        cells += [
-            int(sample.labels[position]),
-            int(sample.second[position]) if sample.n_clusters > 1 else "none",
-            f"{sample.confidence[position]:.3f}",
-        ]
-        if summary.classes is not None:
-            code = summary.classes.codes[row]
-            cells.append(summary.classes.names[code] if code >= 0 else "not labelled")
-        rows.append(cells)
+    listed = [
+        (
+            int(sample.rows[position]),
+            [
+                int(sample.labels[position]),
+                int(sample.second[position]) if sample.n_clusters > 1 else "none",
+                f"{sample.confidence[position]:.3f}",
+            ],
+        )
+        for position in summary.least_certain
+    ]
+    shown = listed_rows(summary, "Least certain rows", ["Cluster", "Runner-up", "Confidence"], listed)
     where = "" if len(sample.rows) == summary.n_rows else " among the sampled ones"
     note = (
-        f"The {counted(len(rows), 'row')}{where} that the model could place least clearly: look here first."
+        f"The {counted(len(listed), 'row')}{where} that the model could place least clearly: look here first."
     )
-    half = -(-len(rows) // 2)
-    halves = [
-        table(f"Least certain rows, {which}", headings, part, quiet=True)
-        for which, part in (("first half", rows[:half]), ("second half", rows[half:]))
-    ]
-    return section("uncertain", "Least certain rows", element("div", *halves, class_="columns"), note=note)
+    return section("uncertain", "Least certain rows", shown, note=note)
 
 
 def training_panel(summary: Summary) -> Html:

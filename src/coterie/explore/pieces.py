@@ -65,6 +65,41 @@ def thumbnail(summary: Summary, row: int, alt: str) -> Html:
     return image(data_uri(summary.thumbnails.rows[row]), alt)
 
 
+def listed_rows(
+    summary: Summary, caption: str, headings: Sequence[str], listed: Sequence[tuple[int, Sequence[object]]]
+) -> Html:
+    """List rows side by side in two tables, with their images and known classes where there are any.
+
+    Parameters
+    ----------
+    summary : Summary
+    caption : str
+        What the rows are.
+    headings : sequence of str
+        Of the cells between image and class.
+    listed : sequence of (int, cells)
+        Number of each row and its cells.
+    """
+    pictures, classes = summary.thumbnails is not None, summary.classes
+    heads = ["Row", *(["Image"] if pictures else []), *headings, *(["Known class"] if classes else [])]
+    rows: list[list[object]] = []
+    for row, cells in listed:
+        shown: list[object] = [row]
+        if pictures:
+            shown.append(thumbnail(summary, row, f"Row {row}"))
+        shown += cells
+        if classes is not None:
+            code = classes.codes[row]
+            shown.append(classes.names[code] if code >= 0 else "not labelled")
+        rows.append(shown)
+    half = -(-len(rows) // 2)
+    halves = [
+        table(f"{caption}, {which}", heads, part, quiet=True)
+        for which, part in (("first half", rows[:half]), ("second half", rows[half:]))
+    ]
+    return element("div", *halves, class_="columns")
+
+
 def histogram(name: str, counts: NDArray[np.floating], edges: NDArray[np.floating], *, words: str) -> Html:
     """Draw how rows spread over a quantity with plain boxes, and fold its numbers away below.
 

@@ -39,6 +39,8 @@ class Reading:
         What `transform` returned.
     exemplars : dict of int to int
         From cluster to the row that stands for it, for clusters that have one.
+    present : ndarray of bool, shape (s, v)
+        Which views each row has.
     means : list of ClusterMeans
         Per view.
     n_clusters : int
@@ -52,6 +54,7 @@ class Reading:
     weights: NDArray[np.float64]
     embedding: NDArray[np.float64]
     exemplars: dict[int, int]
+    present: NDArray[np.bool_]
     means: list[ClusterMeans]
     n_clusters: int
 
@@ -61,6 +64,10 @@ class Reading:
         np.add.at(sums, self.labels, self.embedding)
         counts = np.bincount(self.labels, minlength=self.n_clusters)
         return sums / np.maximum(counts, 1)[:, None]
+
+    def missing(self) -> NDArray[np.float64]:
+        """Return how many rows of the data lack each view, shape (v,), as far as the sample tells."""
+        return self.weights @ ~self.present
 
     def top_features(self, table: Table, *, skip: int | None = None) -> list[list[Feature]]:
         """Return what sets each cluster apart in every view but `skip`."""
@@ -105,19 +112,29 @@ def read_sample(
     drawn = np.bincount(mine, minlength=k)
     weights = (np.bincount(labels, minlength=k) / np.maximum(drawn, 1))[mine]
     means = [ClusterMeans(k, dim) for _, dim in table.views]
-    memberships, embeddings = [], []
+    memberships, embeddings, presences = [], [], []
     for start, part in _numbered(table.chunks(rows)):
         at = slice(start, start + len(part))
         given = table.for_model(part)
         memberships.append(np.asarray(model.predict_proba(given), dtype=np.float64))
         embeddings.append(np.asarray(model.transform(given), dtype=np.float64))
         views, present = table.read(part)
+        presences.append(present)
         for v, (view, mean) in enumerate(zip(views, means, strict=True)):
             there = present[:, v]
             mean.add(view[there], mine[at][there], weights[at][there])
     confidence, second = _first_and_second(np.concatenate(memberships), mine)
     return Reading(
-        rows, mine, confidence, second, weights, np.concatenate(embeddings), known, means, n_clusters=k
+        rows,
+        mine,
+        confidence,
+        second,
+        weights,
+        np.concatenate(embeddings),
+        known,
+        np.concatenate(presences),
+        means,
+        n_clusters=k,
     )
 
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from coterie import __version__
 from coterie.errors import InputError
 from coterie.explore import cards, figures, panels
+from coterie.explore.ambiguity_panel import ambiguity_panel
 from coterie.explore.coding_panel import coding_panel
 from coterie.explore.markup import Html, element, join, json_for_script
 from coterie.explore.summary import Summary, summarise
@@ -41,7 +42,8 @@ def write_report(
     model : estimator
         Any fitted estimator of coterie, or another with `labels_`, `predict_proba`, `transform` and
         `get_params`. `history_`, `exemplar_indices_`, `exemplars_` and `versions_` are shown when present, and
-        so is what a model of several views says about them, and `SSCNet` about its atoms, codes and landmarks.
+        so is what a model of several views says about them, `SSCNet` about its atoms, codes and landmarks, and
+        `MVSIB` about ambiguous rows.
     X : array, several views, or Views
         The rows the model was fitted on, in the same order. Only a sample is read.
     path : str or path
@@ -117,6 +119,7 @@ def render_page(summary: Summary, plotly_script: str, *, title: str | None = Non
     data = {
         "map": figures.map_figure(summary),
         "landmarks": None if summary.coding is None else figures.landmark_figure(summary.coding.graph),
+        "course": None if summary.course is None else figures.course_figure(summary.course),
         "curves": figures.curve_figures(summary.training),
     }
     return join(
@@ -142,6 +145,7 @@ def _sections(summary: Summary) -> list[Html]:
         cards.clusters_panel(summary),
         element("div", panels.sizes_panel(summary), panels.confidence_panel(summary), class_="beside"),
         panels.uncertain_panel(summary),
+        ambiguity_panel(summary),
         coding_panel(summary),
         panels.training_panel(summary),
         panels.parameters_panel(summary),

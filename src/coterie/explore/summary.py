@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie.errors import InputError
+from coterie.explore.ambiguity import Ambiguity, read_ambiguity
 from coterie.explore.coding import Coding, read_coding
+from coterie.explore.course import Course, read_course
 from coterie.explore.features import Feature
 from coterie.explore.pictures import ImageLayout
 from coterie.explore.projection import Projection, project
@@ -117,6 +119,10 @@ class Summary:
         What the model says about its views, when it has several.
     coding : Coding or None
         What the model says about its sparse codes, when it has any.
+    ambiguity : Ambiguity or None
+        Which rows the model is uncertain of and what it took them for, when it tells them apart.
+    course : Course or None
+        What such a model measured while it trained.
     training : Training
         Curves and phases.
     parameters, versions : dict of str to str
@@ -137,6 +143,8 @@ class Summary:
     classes: Classes | None
     viewing: Viewing | None
     coding: Coding | None
+    ambiguity: Ambiguity | None
+    course: Course | None
     training: Training
     parameters: dict[str, str]
     versions: dict[str, str]
@@ -204,6 +212,10 @@ def summarise(
     coding = read_coding(model, table, labels, layout=layout, embedding=embedding, random_state=random_state)
     if coding is not None:
         shown.update(one.row for one in coding.worst)
+    ambiguity = read_ambiguity(model, labels, sample, random_state=random_state)
+    if ambiguity is not None:
+        shown.update(one.row for one in ambiguity.rows)
+    training, names = read_history(getattr(model, "history_", [])), [name for name, _ in table.views]
     parameters = {name: repr(value) for name, value in sorted(model.get_params().items())}
     return Summary(
         method=type(model).__name__,
@@ -223,9 +235,11 @@ def summarise(
             else read_thumbnails(model, table, picture_view, layout, sorted(shown))
         ),
         classes=classes,
-        viewing=read_viewing(model, [name for name, _ in table.views]),
+        viewing=read_viewing(model, names, sample.missing(), sampled=len(sample.rows) < table.n_rows),
         coding=coding,
-        training=read_history(getattr(model, "history_", [])),
+        ambiguity=ambiguity,
+        course=None if ambiguity is None else read_course(training, names),
+        training=training,
         parameters=parameters,
         versions=_versions(model),
     )

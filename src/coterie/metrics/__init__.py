@@ -12,7 +12,7 @@ from coterie.metrics.agreement import (
     purity,
     score_all,
 )
-from coterie.metrics.shape import silhouette
+from coterie.metrics.shape import silhouette, silhouettes
 
 __all__ = [
     "Contingency",
@@ -26,4 +26,5 @@ __all__ = [
     "purity",
     "score_all",
     "silhouette",
+    "silhouettes",
 ]

@@ -49,6 +49,38 @@ def silhouette(
     >>> round(silhouette([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1]), 3)
     0.9
     """
+    if sample_size is not None and sample_size < 1:
+        raise InputError(f"sample_size must be at least 1 or None, not {sample_size}.")
+    n = len(as_column(labels, "labels"))
+    if sample_size is None or sample_size >= n:
+        picked = None
+    else:
+        picked = np.sort(check_random_state(random_state).choice(n, sample_size, replace=False))
+    return float(silhouettes(X, labels, picked).mean())
+
+
+def silhouettes(X: Any, labels: ArrayLike, rows: ArrayLike | None = None) -> NDArray[np.float64]:
+    """Silhouette of each of some rows, measured against all rows; see `silhouette`.
+
+    Parameters
+    ----------
+    X : array, memory map or scipy sparse array of shape (n, d)
+        The rows, or better their embedding. Read in chunks.
+    labels : array-like of shape (n,)
+        The cluster of each row.
+    rows : array-like of shape (s,), optional
+        Numbers of the rows to measure. None takes all.
+
+    Returns
+    -------
+    ndarray of shape (s,)
+        Between -1 and 1, in the order of `rows`. A row that is alone in its cluster has 0.
+
+    Examples
+    --------
+    >>> silhouettes([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1], rows=[1, 0]).round(3)
+    array([0.895, 0.905])
+    """
     X = X.tocsr() if sparse.issparse(X) else np.asanyarray(X)
     found = as_column(labels, "labels")
     if X.ndim != 2:
@@ -56,19 +88,14 @@ def silhouette(
     n = X.shape[0]
     if n != len(found):
         raise InputError(f"X has {n} rows but labels has {len(found)} entries; give one label per row.")
-    if sample_size is not None and sample_size < 1:
-        raise InputError(f"sample_size must be at least 1 or None, not {sample_size}.")
     clusters, codes = as_codes(found)
     if len(clusters) < 2:
         raise InputError(
             "labels holds fewer than two clusters, and a silhouette compares clusters; give two or more."
         )
-    if sample_size is None or sample_size >= n:
-        picked = np.arange(n)
-    else:
-        picked = np.sort(check_random_state(random_state).choice(n, sample_size, replace=False))
+    picked = np.arange(n) if rows is None else np.asarray(rows, dtype=np.intp)
     sums = _distance_sums(X, codes, len(clusters), picked)
-    return float(_silhouettes(sums, codes[picked], np.bincount(codes)).mean())
+    return _from_sums(sums, codes[picked], np.bincount(codes))
 
 
 def _dense(rows: Any) -> NDArray[np.float64]:
@@ -110,7 +137,7 @@ def _distance_sums(X: Any, codes: NDArray[np.intp], k: int, picked: NDArray[np.i
     return sums
 
 
-def _silhouettes(
+def _from_sums(
     sums: NDArray[np.float64], own: NDArray[np.intp], sizes: NDArray[np.intp]
 ) -> NDArray[np.float64]:
     """Turn sums of distances (s, k) into the silhouette of each sampled row (s,)."""
