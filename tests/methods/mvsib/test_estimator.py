@@ -95,6 +95,7 @@ def test_the_history_tells_stages_and_measures_the_theorems(data):
     assert phases == ["warm-up"] * 10 + ["stage 1"] * 2 + ["stage 2"] * 3 + ["stage 3"] * 5
     routed = [record for record in model.history_ if "routed" in record]
     assert routed
+    assert (model.route_ > 0).sum() >= max(record["routed"] for record in routed)
     assert all(0 <= record["hard_share"] <= 1 for record in routed)
     assert any("route_consistency" in record for record in routed)
     measured = [record for record in model.history_ if "safe_share" in record]

@@ -30,7 +30,7 @@ from coterie.ops.groups import NearestRows
 from coterie.ops.memberships import calibrated_tau
 from coterie.store import below
 
-ROUTES = ("certain", "false negative", "hard negative")
+ROUTES = ("not routed", "false negative", "hard negative")
 """What the numbers of `route_` mean."""
 
 
@@ -138,7 +138,7 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
     uncertainty_ : ndarray of shape (n,)
         How uncertain the network thinks each row is, from 0 to 1.
     route_ : ndarray of shape (n,)
-        How each row was last routed: 0 certain, 1 false negative, 2 hard negative.
+        How each row was last routed: 0 never, 1 false negative, 2 hard negative.
     view_weights_ : ndarray of shape (V,)
         What the views count in the consensus.
     view_agreement_ : ndarray of shape (V, V)
@@ -331,7 +331,7 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
     def _conclude(self, parts: Parts, task: MVSIBTask) -> None:
         task.update()
         self.network_, self.view_agreement_ = parts.network, parts.agreement
-        self.route_ = task.routes.numpy().astype(np.int64)
+        self.route_ = task.last_routes.numpy().astype(np.int64)
         labels, doubts, sample, exemplars = [], [], [], NearestRows(self.n_clusters)
         device, step = parts.network.centers.device, math.ceil(parts.batches.views.n_rows / SAMPLE_ROWS)
         for consensus, costs in self._embedded(parts.batches, parts.seen):

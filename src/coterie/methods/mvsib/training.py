@@ -83,7 +83,7 @@ class MVSIBTask:
         self.optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
         self.clusters: Clusters | None = None
         self.routes = torch.zeros(batches.views.n_rows, dtype=torch.int8)
-        self._routes_before = self.routes
+        self._routes_before = self.last_routes = self.routes
         self._labels: Tensor | None = None
         self._changed = 1.0
         self._evidence: Evidence | None = None
@@ -148,6 +148,7 @@ class MVSIBTask:
             return {"phase": "warm-up"}
         record: dict[str, float | str | int] = {"phase": f"stage {stage}", "changed": self._changed}
         record |= {name: float(np.mean(values)) for name, values in self._notes.items()}
+        self.last_routes = torch.where(self.routes != routing.NO_ROUTE, self.routes, self.last_routes)
         routed = int((self.routes != routing.NO_ROUTE).sum())
         if routed >= _FEWEST:  # the last epochs route next to nobody, and shares of nobody mean nothing (M14)
             record["routed"] = routed
@@ -161,13 +162,18 @@ class MVSIBTask:
     def state(self) -> dict[str, Tensor]:
         """Return the network, the labels and the routes."""
         state = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
-        state |= {"routes": self.routes, "routes_before": self._routes_before}
+        state |= {
+            "routes": self.routes,
+            "routes_before": self._routes_before,
+            "last_routes": self.last_routes,
+        }
         return state if self._labels is None else state | {"labels": self._labels}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Go back to what `state` returned."""
         self.network.load_state_dict(below("network.", state))
         self.routes, self._routes_before = state["routes"].cpu(), state["routes_before"].cpu()
+        self.last_routes = state["last_routes"].cpu()
         self._labels = state["labels"].cpu() if "labels" in state else None
 
     # Clusters
