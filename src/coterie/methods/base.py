@@ -89,14 +89,18 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             )
         return data
 
-    def _check_whole(self, data: Views) -> None:
-        """Check that there are rows enough and that every row has every view."""
+    def _check_enough(self, data: Views) -> None:
+        """Check that there are rows enough."""
         n_clusters = self.get_params(deep=False)["n_clusters"]
         if data.n_rows < max(2, n_clusters):
             raise InputError(
                 f"n_samples={data.n_rows} should be >= n_clusters={n_clusters} and at least 2 (1 sample is no "
                 "cluster); ask for fewer clusters or give more rows."
             )
+
+    def _check_whole(self, data: Views) -> None:
+        """Check that there are rows enough and that every row has every view."""
+        self._check_enough(data)
         if data.present is not None and not data.present.all():
             row, view = (int(index[0]) for index in np.nonzero(~data.present))
             raise InputError(

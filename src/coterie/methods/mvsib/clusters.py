@@ -100,7 +100,7 @@ def describe(table: Table, labels: Tensor, n_clusters: int) -> Clusters:
 
 
 def _widths(rows: Tensor, labels: Tensor, centers: Tensor) -> Tensor:
-    """Return the median distance to its centre inside each cluster, (k,); the mean of the others for an empty one."""
+    """Return the median distance to its centre inside each cluster, (k,); that of all rows for an empty one."""
     distances = (rows - centers[labels]).norm(dim=1)
     order = torch.argsort(labels, stable=True)
     parts = distances[order].split(torch.bincount(labels, minlength=len(centers)).tolist())

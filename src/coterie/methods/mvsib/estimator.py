@@ -310,8 +310,7 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
             _check_rising("curriculum", self.curriculum, 1)
 
     def _check_data(self, data: Views) -> None:
-        if data.n_rows < max(2, self.n_clusters):
-            self._check_whole(data)
+        self._check_enough(data)
 
     def _prepare(self, params: Mapping[str, Any], data: Views) -> Parts:
         return fitting.prepare(params, data, self.seed_, resolve_device(self.device))

@@ -189,8 +189,9 @@ class MVSIBTask:
         else:
             rows = torch.from_numpy(self.beginning.rows)
             centers = cluster_means(table.consensus[rows], self.beginning.labels, k)
-        labels = moved_labels(table, centers, generator)
-        if self.beginning is not None and self.settings.hold > 0:
+        if self.beginning is None or self.settings.hold == 0:
+            labels = moved_labels(table, centers, generator)
+        else:
             labels = nearest(table.consensus, centers)[0]
             labels[rows] = self.beginning.labels
         self._take(table, labels)

@@ -75,7 +75,7 @@ def best_start(
         landmarks.by_code.fill_(coded)
         landmarks.rows.copy_(rows[marks])
         drawn.append((landmarks, landmarks.start((codes if coded else embedded)[marks], generator, labels)))
-    return max(drawn, key=lambda pair: -pair[1].changed)
+    return min(drawn, key=lambda pair: pair[1].changed)
 
 
 @torch.no_grad()
