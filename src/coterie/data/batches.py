@@ -54,6 +54,22 @@ class Batch:
     views: list[np.ndarray]
     partners: Batch | None = None
 
+    def with_partners(self) -> Batch:
+        """Return the rows followed by their partners as one batch; the rows alone where they have none.
+
+        Examples
+        --------
+        >>> mates = Batch(np.array([7]), [np.array([[2.0]])])
+        >>> Batch(np.array([3]), [np.array([[1.0]])], mates).with_partners().rows
+        array([3, 7])
+        """
+        if self.partners is None:
+            return self
+        pairs = zip(self.views, self.partners.views, strict=True)
+        return Batch(
+            np.concatenate([self.rows, self.partners.rows]), [np.concatenate(pair) for pair in pairs]
+        )
+
 
 class Batches:
     """Epochs of shuffled batches over views in memory or on disk.

@@ -120,11 +120,9 @@ class MVSIBTask:
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], None]:
         """Return the losses of the stage on rows and their partners."""
         settings, stage = self.settings, self.settings.stage(self._epoch)
-        rows, views = batch.rows, batch.views
-        if batch.partners is not None:
-            rows = np.concatenate([rows, batch.partners.rows])
-            views = [np.concatenate(pair) for pair in zip(views, batch.partners.views, strict=True)]
-        found = self.network(self._seen(views), self._present(rows))
+        whole = batch.with_partners()
+        rows = whole.rows
+        found = self.network(self._seen(whole.views), self._present(rows))
         near = torch.eye(len(rows), dtype=torch.bool) if self.pairs is None else self.pairs.among(rows)
         near = near.to(self.device)
         terms: dict[str, Tensor] = {}

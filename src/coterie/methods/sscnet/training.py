@@ -91,8 +91,7 @@ class SSCTask:
         """Return the losses of the modules whose turn it is (Algorithm 1)."""
         settings, network = self.settings, self.network
         n_rows = len(batch.rows)
-        views = batch.views if batch.partners is None else _stacked(batch.views, batch.partners.views)
-        x = network.look(self._tensor(views))
+        x = network.look(self._tensor(batch.with_partners().views))
         coded = network.coder(x)
         codes = coded.codes
         terms = {
@@ -224,7 +223,3 @@ class SSCTask:
 
     def _tensor(self, views: list[np.ndarray]) -> Tensor:
         return torch.from_numpy(views[0] if len(views) == 1 else np.hstack(views)).to(self.device)
-
-
-def _stacked(views: list[np.ndarray], others: list[np.ndarray]) -> list[np.ndarray]:
-    return [np.concatenate(pair) for pair in zip(views, others, strict=True)]
