@@ -7,8 +7,9 @@ from scipy import sparse
 
 from coterie.metrics import accuracy
 from coterie.ops.anchors import anchor_partition, anchor_weights, spectral_embedding
+from coterie.ops.groups import cluster_means
 from coterie.ops.matching import match_centers
-from coterie.ops.partition import partition
+from coterie.ops.partition import PARTITIONS, comes_again, partition
 from coterie.ops.pca import principal_axes
 
 
@@ -65,6 +66,27 @@ def test_the_graph_separates_rings_that_k_means_cannot():
     by_kmeans = partition(rows, 2, "kmeans", generator=seeded()).numpy()
     assert accuracy(truth, by_graph) == 1.0
     assert accuracy(truth, by_kmeans) < 0.8
+
+
+@pytest.mark.parametrize(("radius", "chosen"), [(9.0, "graph"), (0.1, "kmeans")])
+def test_k_means_is_chosen_only_where_parts_of_the_rows_give_it_again(radius, chosen):
+    angle = 2 * torch.pi * torch.rand(400, generator=seeded())
+    rows = radius * torch.stack([angle.cos(), angle.sin()], 1)
+    rows[200:, 0] += 1
+    found = {how: partition(rows, 2, how, generator=seeded()) for how in PARTITIONS}
+    centers = cluster_means(rows, found["kmeans"], 2)
+    assert comes_again(rows, centers, seed=0) == (chosen == "kmeans")
+
+    def prefers_kmeans(labels):
+        own = cluster_means(rows, labels, 2)[labels]
+        return -float((rows - own).square().sum())
+
+    labels = partition(rows, 2, "graph", generator=seeded(), score=prefers_kmeans, n_restarts=1)
+    best = -prefers_kmeans(found["kmeans"])
+    if chosen == "kmeans":
+        assert -prefers_kmeans(labels) <= best * (1 + 1e-6)
+    else:
+        assert -prefers_kmeans(labels) > best * (1 + 1e-3)
 
 
 def test_matching_undoes_a_permutation_of_moved_centers():

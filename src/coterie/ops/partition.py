@@ -10,9 +10,13 @@ from torch import Tensor
 from coterie.ops.anchors import anchor_partition
 from coterie.ops.distances import nearest
 from coterie.ops.kmeans import kmeans
+from coterie.ops.matching import match_centers
 
 PARTITIONS = ("graph", "kmeans")
 _KMEANS_SEEDS = 30
+_PIECES = 10
+_PIECE_ROWS = 5_000
+_STABLE = 0.95
 
 
 def partition(
@@ -36,7 +40,8 @@ def partition(
         Rates labels without knowing the truth, higher is better. With it "graph" draws the anchors
         `n_restarts` times, tries k-means too, and keeps the partition of highest score: different anchors
         give very different partitions (measured: ACC 0.79 or 0.95 on USPS). Of k-means only its own best enters,
-        the lowest inertia of thirty: a poor one may score high by chance (Reuters: ACC 0.44 instead of 0.54).
+        the lowest inertia of thirty, and only where it `comes_again`: balls of one size score high wherever they
+        cut a large cluster (Reuters: ACC 0.43 instead of 0.52).
     n_restarts : int
 
     Returns
@@ -52,16 +57,53 @@ def partition(
     (tensor(True), tensor(False))
     """
 
-    def by_kmeans(n_init: int = 10) -> Tensor:
+    def by_kmeans(n_init: int = 10) -> tuple[Tensor, Tensor]:
         found = kmeans(rows, n_clusters, generator=generator, n_init=n_init, quiet=True)
-        return nearest(rows, found.centers)[0]
+        return nearest(rows, found.centers)[0], found.centers
 
     if how == "kmeans":
-        return by_kmeans()
+        return by_kmeans()[0]
     drawn = [
         anchor_partition(rows, n_clusters, generator=generator) for _ in range(n_restarts if score else 1)
     ]
     whole = [labels for labels in drawn if len(labels.unique()) == n_clusters]
     if score is None:
-        return whole[0] if whole else by_kmeans()
-    return max([*whole, by_kmeans(_KMEANS_SEEDS)], key=score)
+        return whole[0] if whole else by_kmeans()[0]
+    labels, centers = by_kmeans(_KMEANS_SEEDS)
+    if not whole or comes_again(rows, centers, seed=generator.initial_seed()):
+        whole.append(labels)
+    return max(whole, key=score)
+
+
+def comes_again(rows: Tensor, centers: Tensor, *, seed: int) -> bool:
+    """Tell whether k-means finds these clusters again on parts of the rows.
+
+    Ten times a half of the rows, 5,000 at most, is clustered alone; its centres must put 95 % of all rows, on
+    average, into the same clusters.
+
+    Parameters
+    ----------
+    rows : Tensor of shape (n, d)
+    centers : Tensor of shape (k, d)
+    seed : int
+        Of the parts, which are drawn apart from all else.
+
+    Examples
+    --------
+    >>> rows = torch.cat([torch.linspace(0, 1, 50), torch.linspace(5, 6, 50)])[:, None]
+    >>> comes_again(rows, torch.tensor([[0.5], [5.5]]), seed=0)
+    True
+    >>> angles = torch.linspace(0, 6.28, 100)
+    >>> ring = torch.stack([angles.cos(), angles.sin()], 1)
+    >>> comes_again(ring, torch.tensor([[-1.0, 0.0], [1.0, 0.0]]), seed=0)
+    False
+    """
+    generator = torch.Generator().manual_seed(seed)
+    labels = nearest(rows, centers)[0]
+    size = max(len(centers), min(len(rows) // 2, _PIECE_ROWS))
+    kept = 0.0
+    for _ in range(_PIECES):
+        piece = rows[torch.randperm(len(rows), generator=generator)[:size].to(rows.device)]
+        again = kmeans(piece, len(centers), generator=generator, quiet=True).centers
+        kept += float((nearest(rows, match_centers(centers, again))[0] == labels).float().mean())
+    return kept >= _STABLE * _PIECES
