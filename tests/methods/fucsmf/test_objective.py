@@ -246,7 +246,7 @@ def strip(n, m, known):
 
 @pytest.mark.parametrize("hard", [None, True, False])
 def test_newtons_steps_are_few_and_end_where_plain_ones_do(hard):
-    graph, codes = strip(4000, 600, 9)
+    graph, codes = strip(8000, 600, 9)
     pairs = (NO_LINKS, NO_LINKS) if hard is None else (np.array([[700, 2900]]), np.array([[1200, 1300]]))
     known = gather(codes, *pairs, hard=bool(hard))
     objective = make_objective(
@@ -277,9 +277,9 @@ def test_newtons_step_solves_the_equation_it_is_said_to_solve(hard):
 
 
 def test_newtons_step_is_kept_for_the_next_labels_and_left_out_where_labels_are_many():
-    graph, codes = strip(4000, 600, 9)
+    graph, codes = strip(8000, 600, 9)
     terms = Terms(1000.0, "balanced", 0.0, 1e-6, 500)
-    many = gather(strip(4000, 600, 120)[1], NO_LINKS, NO_LINKS, hard=True)
+    many = gather(strip(8000, 600, 120)[1], NO_LINKS, NO_LINKS, hard=True)
     solve(graph, many, 3, terms)
     assert not graph._kept
     known = gather(codes, NO_LINKS, NO_LINKS, hard=True)
@@ -292,6 +292,7 @@ def test_newtons_step_is_kept_for_the_next_labels_and_left_out_where_labels_are_
     assert len(again.solution.history) < 30
     assert graph.newton(10.0) is not kept
     assert problem()[1].newton(1000.0) is None  # few anchors
+    assert strip(4000, 600, 9)[0].newton(1000.0) is None  # few rows
 
 
 def test_the_nearest_anchor_is_the_first_of_the_heaviest():

@@ -60,12 +60,13 @@ def minimise(
     """
     point = objective.origin()
     slope = objective.slope(point)
-    enough = tol * _length(objective.direction(-slope), slope)
+    downhill = objective.direction(-slope)
+    enough = tol * _length(downhill, slope)
     if start is not None:
         point = objective.point(start)
         slope = objective.slope(point)
-    value, downhill = objective.value(point), objective.direction(-slope)
-    length = _length(downhill, slope)
+        downhill = objective.direction(-slope)
+    value, length = objective.value(point), _length(downhill, slope)
     search, last, before = downhill, slope, math.inf
     history: list[dict[str, Any]] = []
     while length > enough and len(history) < max_iter:
