@@ -1,4 +1,4 @@
-r"""Newton's step, nearly: with few labels it makes five steps of twenty.
+r"""Newton's step, nearly: with few labels it makes four steps of twenty.
 
 In the geometry of `objective` the Hessian at x, with :math:`S = V'V` and G the Gram matrix of the free rows, is
 
