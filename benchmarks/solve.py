@@ -146,16 +146,22 @@ def _solvers(graph: Graph, known: Knowledge, terms: Terms) -> dict[str, Any]:
 
 
 def _refinements(model: FUCSMF, classes: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-    """Time a step of the human loop: ten more labels, from the last answer, as exactly as `refine` asks for."""
+    """Time a step of the human loop: ten more labels, from the last answer, as exactly as `refine` asks for.
+
+    The median of five draws; each is timed as the solve is, the fastest of three.
+    """
     rng = np.random.default_rng(0)
     seconds = []
     for _ in range(5):
-        model.set_params(tol=_TOL).relabel(y)
         more = y.copy()
         rows = rng.choice(np.flatnonzero(y < 0), 10, replace=False)
         more[rows] = classes[rows]
-        model.set_params(tol=ENOUGH)
-        seconds.append(_timed(lambda more=more: model.relabel(more))[0])
+        best = np.inf
+        for _ in range(3):
+            model.set_params(tol=_TOL).relabel(y)
+            model.set_params(tol=ENOUGH)
+            best = min(best, _timed(lambda more=more: model.relabel(more))[0])
+        seconds.append(best)
     return {"ten more labels": round(float(np.median(seconds)), 4), "their steps": len(model.history_)}
 
 

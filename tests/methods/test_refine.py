@@ -124,6 +124,8 @@ def test_asking_takes_the_least_sure_of_each_class_in_turn():
     known = np.array([False, True, False, False, False])
     assert worth_asking(memberships, np.arange(5), known, 2).tolist() == [3, 2]
     assert worth_asking(memberships, np.zeros(5, dtype=int), np.zeros(5, dtype=bool), 4).tolist() == [1]
+    assert worth_asking(memberships, np.array([0, 0, 1, 2, 2]), known, 5).tolist() == [3, 2, 0]
+    assert worth_asking(memberships, np.array([0, 3, 1, 2, 2]), known, 5).tolist() == [3, 2, 0]
 
 
 def test_asked_labels_help_more_than_labels_at_random():

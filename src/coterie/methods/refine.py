@@ -18,7 +18,7 @@ from coterie.methods.fucsmf import FUCSMF
 from coterie.methods.fucsmf.labels import whole_numbers
 
 _SEEDS = 10
-# Of the gradient: 2 of 70,000 labels of MNIST differ from the exact ones, and a click costs half.
+# Of the gradient: at most 3 of 70,000 labels of MNIST differ from the exact ones, and a click costs two thirds.
 ENOUGH = 1e-3
 
 
@@ -216,11 +216,16 @@ def worth_asking(memberships: np.ndarray, place: np.ndarray, known: np.ndarray, 
     >>> worth_asking(memberships, np.array([4, 4, 5, 6]), np.zeros(4, dtype=bool), 3)
     array([0, 2, 3])
     """
-    top = -np.sort(-memberships, axis=1)[:, :2]
-    margin = top[:, 0] - top[:, -1] if memberships.shape[1] > 1 else np.zeros(len(top))
-    order = np.argsort(margin, kind="stable")
-    order = order[~known[order]]
-    order = order[np.sort(np.unique(place[order], return_index=True)[1])]  # the least sure of each place
+    if memberships.shape[1] > 1:
+        second, first = np.partition(memberships, (-2, -1), axis=1)[:, -2:].T
+    else:
+        second = first = memberships[:, 0]
+    margin = np.where(known, np.inf, first - second)
+    least = np.full(place.max(initial=-1) + 1, np.inf)
+    np.minimum.at(least, place, margin)
+    order = np.flatnonzero((margin == least[place]) & ~known)
+    order = order[np.argsort(margin[order], kind="stable")]
+    order = order[np.sort(np.unique(place[order], return_index=True)[1])]  # one of each place
     labels = memberships[order].argmax(axis=1)
     turn = np.zeros(len(order), dtype=np.int64)
     for label in np.unique(labels):

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
 from coterie.ops.neighbours import neighbour_table
+from coterie.ops.sparse import as_tensor
 
 _LEAST_LENGTH = 1e-12
 _LEAST_WIDTH = 1e-12
@@ -126,15 +126,7 @@ def fixed_laplacian(graph: sparse.csr_matrix, like: Tensor) -> Callable[[Tensor]
     scale = sparse.diags(1 / np.sqrt(np.asarray(graph.sum(axis=1)).ravel()))
     normal = sparse.csr_matrix(scale @ graph @ scale)
     normal.sort_indices()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse CSR tensor support")
-        matrix = torch.sparse_csr_tensor(
-            torch.from_numpy(normal.indptr.astype(np.int64)),
-            torch.from_numpy(normal.indices.astype(np.int64)),
-            torch.from_numpy(normal.data),
-            normal.shape,
-            check_invariants=True,
-        ).to(like)
+    matrix = as_tensor(normal).to(like)
     return lambda columns: columns - matrix @ columns
 
 

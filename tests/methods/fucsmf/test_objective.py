@@ -4,12 +4,14 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import minimize
 
 from coterie.methods.fucsmf.knowledge import as_pairs, gather
+from coterie.methods.fucsmf.newton import Newton
 from coterie.methods.fucsmf.problem import Graph, label_sizes, make_objective, rows_of
 from coterie.methods.fucsmf.solver import best_step, minimise
 from coterie.methods.fucsmf.solving import Terms, solve
@@ -227,6 +229,75 @@ def test_rows_of_the_answer_have_no_gradient():
 def test_conjugate_directions_arrive_in_few_steps():
     _, _, _, _, objective = problem(n=200, m=60, lam=1000.0)
     assert len(minimise(objective, None, tol=1e-9, max_iter=500).history) < 50  # steepest descent takes 127
+
+
+def strip(n, m, known):
+    """Rows and anchors along a line, four anchors a row: labels have a long way to go."""
+    at = np.sort(np.random.default_rng(0).random(n)) * (m - 3)
+    columns = np.floor(at)[:, None].astype(int) + np.arange(4)
+    weights = 1.0 + (at % 1)[:, None] * np.array([-1, -0.3, 0.3, 1])
+    graph = Graph.of(
+        sparse.csr_matrix(((weights / 4).ravel(), columns.ravel(), np.arange(0, 4 * n + 1, 4)), shape=(n, m))
+    )
+    codes = np.full(n, -1)
+    codes[np.linspace(0, n - 1, known).astype(int)] = np.arange(known) % 3
+    return graph, codes
+
+
+@pytest.mark.parametrize("hard", [None, True, False])
+def test_newtons_steps_are_few_and_end_where_plain_ones_do(hard):
+    graph, codes = strip(8000, 600, 9)
+    pairs = (NO_LINKS, NO_LINKS) if hard is None else (np.array([[700, 2900]]), np.array([[1200, 1300]]))
+    known = gather(codes, *pairs, hard=bool(hard))
+    objective = make_objective(
+        graph, known, label_sizes(codes, 3, "balanced"), smoothness=1000.0, link_weight=100.0
+    )
+    plain = minimise(objective, None, tol=1e-9, max_iter=5000)
+    guided = minimise(objective, None, tol=1e-9, max_iter=5000, newton=graph.newton(1000.0))
+    assert guided.converged
+    assert len(guided.history) < len(plain.history) / 2
+    np.testing.assert_allclose(guided.point.at.x, plain.point.at.x, atol=1e-6)
+
+
+@pytest.mark.parametrize("hard", [None, True])
+def test_newtons_step_solves_the_equation_it_is_said_to_solve(hard):
+    _, _, _, _, objective = problem(hard=hard)
+    m, lead, pull = len(objective.degrees), 60.0, 44.0
+    rng = np.random.default_rng(6)
+    x, slope = rng.normal(size=(2, *objective.shape))
+    graph_part = pull * objective.gram.toarray() / objective.degrees[:, None]
+    exact = np.linalg.inv(lead * np.eye(m) - graph_part) - np.eye(m) / lead
+    newton = Newton(lead, torch.from_numpy(exact.astype(np.float32)), torch.eye(m))
+    point = objective.point(x)
+    step = newton.step(point, slope)
+    cross = step.T @ point.at.weighed
+    changed = lead * step + 4 * x @ (cross + cross.T)
+    changed[:m] -= graph_part @ step[:m]
+    np.testing.assert_allclose(changed, -slope, atol=1e-4)
+
+
+def test_newtons_step_is_kept_for_the_next_labels_and_left_out_where_labels_are_many():
+    graph, codes = strip(8000, 600, 9)
+    terms = Terms(1000.0, "balanced", 0.0, 1e-6, 500)
+    many = gather(strip(8000, 600, 120)[1], NO_LINKS, NO_LINKS, hard=True)
+    solve(graph, many, 3, terms)
+    assert not graph._kept
+    known = gather(codes, NO_LINKS, NO_LINKS, hard=True)
+    first = solve(graph, known, 3, terms)
+    kept = graph.newton(1000.0)
+    more = codes.copy()
+    more[[500, 3000]] = [0, 2]
+    again = solve(graph, gather(more, NO_LINKS, NO_LINKS, hard=True), 3, terms, first.anchor_codes)
+    assert graph.newton(1000.0) is kept
+    assert len(again.solution.history) < 30
+    assert graph.newton(10.0) is not kept
+    assert problem()[1].newton(1000.0) is None  # few anchors
+    assert strip(4000, 600, 9)[0].newton(1000.0) is None  # few rows
+
+
+def test_the_nearest_anchor_is_the_first_of_the_heaviest():
+    weights = sparse.csr_matrix([[0.2, 0.4, 0.4], [0.0, 0.0, 1.0], [0.6, 0.0, 0.4]])
+    assert Graph.of(weights).nearest.tolist() == [1, 2, 0]
 
 
 def test_every_step_lowers_the_objective_and_the_record_of_it_is_right():

@@ -49,7 +49,7 @@ def adapted(graph: Graph, known: Knowledge, answer: Answer, terms: Terms, n_oute
             tried = Graph.of((now.weights + length * (target - now.weights)).tocsr())
             if tried.degrees.min() <= 0:
                 continue
-            found = solve(tried, known, answer.rows.shape[1], terms, answer.anchor_codes)
+            found = solve(tried, known, answer.rows.shape[1], terms, answer.anchor_codes, like=graph)
             moved = tried.weights - graph.weights
             cost = found.solution.value + terms.smoothness * STIFFNESS * float(moved.multiply(moved).sum())
             if cost < total:

@@ -247,12 +247,13 @@ class FUCSMF(Clusterer):
         start = np.zeros((len(last), len(self.classes_)))
         _, new, old = np.intersect1d(self.classes_, before, return_indices=True)
         start[:, new] = last[:, old]
-        self._solve(codes, must_link, cannot_link, start)
+        with thread_cap(self.n_threads):
+            self._solve(codes, must_link, cannot_link, start)
         return self
 
     def nearest_anchor(self) -> np.ndarray:
         """Return the number of the anchor that each row of `fit` hangs on most, (n,)."""
-        return np.asarray(self._kept_graph().weights.argmax(axis=1)).ravel()
+        return self._kept_graph().nearest
 
     def _kept_graph(self) -> Graph:
         check_is_fitted(self)
@@ -346,10 +347,11 @@ class FUCSMF(Clusterer):
         rows = reach.label_unreached(
             answer.rows, known.codes < 0, self._graph.weights, self.anchor_codes_[self._live]
         )
-        self.labels_ = self.classes_[rows.argmax(axis=1)]
+        positions = rows.argmax(axis=1)
+        self.labels_ = self.classes_[positions]
         self.label_distributions_ = memberships(rows)
         self.exemplar_indices_ = _surest(rows, known.codes >= 0)
-        self._describe()
+        self._describe(positions)
 
     @property
     def curvature_(self) -> float:
@@ -359,11 +361,10 @@ class FUCSMF(Clusterer):
             self._curvature = self._objective.curvature()
         return self._curvature
 
-    def _describe(self) -> None:
-        """Set the attributes that follow from others."""
+    def _describe(self, positions: np.ndarray) -> None:
+        """Set the attributes that follow from others and from the positions of the rows' classes."""
         self.n_iter_ = max(1, len(self.history_))
         self._n_features_out = self.anchor_codes_.shape[1]
-        positions = np.searchsorted(self.classes_, self.labels_)
         self.cluster_sizes_ = np.bincount(positions, minlength=self._n_features_out)
 
     # Using a fitted model
@@ -453,7 +454,7 @@ class FUCSMF(Clusterer):
         self.classes_ = arrays["classes"]
         self.labels_, self.label_distributions_ = arrays["labels"], arrays["label_distributions"]
         self.anchor_codes_, self.exemplar_indices_ = arrays["anchor_codes"], arrays["exemplar_indices"]
-        self._describe()
+        self._describe(np.searchsorted(self.classes_, self.labels_))
 
 
 def _one_a_view(anchors: Any) -> list[Any]:
@@ -464,5 +465,7 @@ def _one_a_view(anchors: Any) -> list[Any]:
 
 def _surest(rows: np.ndarray, labelled: np.ndarray) -> np.ndarray:
     """Return the row with the largest entry for each class, (c,), of the unlabelled where there are any."""
-    open_rows = np.where(labelled[:, None], -np.inf, rows)
-    return (rows if labelled.all() else open_rows).argmax(axis=0)
+    columns = rows.copy(order="F")
+    if not labelled.all():
+        columns[labelled] = -np.inf
+    return columns.argmax(axis=0)

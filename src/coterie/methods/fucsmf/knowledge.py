@@ -77,7 +77,7 @@ def gather(codes: np.ndarray, must_link: np.ndarray, cannot_link: np.ndarray, *,
     hard : bool
         Whether rows that must be together are one unit, or only drawn to each other.
     """
-    group = connected_components(_matrix(must_link, len(codes)), directed=False)[1]
+    group = _groups(must_link, len(codes))
     passed = _passed_on(codes, group)
     _check_apart(passed, group, cannot_link)
     known = passed if hard else codes
@@ -91,8 +91,12 @@ def gather(codes: np.ndarray, must_link: np.ndarray, cannot_link: np.ndarray, *,
     return Knowledge(known, unit, *(pairs[free[pairs].any(axis=1)] for pairs in (together, cannot_link)))
 
 
-def _matrix(pairs: np.ndarray, n_rows: int) -> sparse.coo_matrix:
-    return sparse.coo_matrix((np.ones(len(pairs)), pairs.T), shape=(n_rows, n_rows))
+def _groups(pairs: np.ndarray, n_rows: int) -> np.ndarray:
+    """Return the number of the group that each row is tied into, its own where it is tied to none."""
+    if not len(pairs):
+        return np.arange(n_rows)
+    ties = sparse.coo_matrix((np.ones(len(pairs)), pairs.T), shape=(n_rows, n_rows))
+    return connected_components(ties, directed=False)[1]
 
 
 def _passed_on(codes: np.ndarray, group: np.ndarray) -> np.ndarray:

@@ -21,8 +21,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from scipy import sparse
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
+from coterie.ops.sparse import as_tensor
 
 _DENSE = 200
 _LANCZOS = 64
@@ -83,12 +86,10 @@ class Direction:
 
     def plus(self, factor: float, other: Direction) -> Direction:
         """Return self + factor * other."""
-        return Direction(
-            self.x + factor * other.x,
-            self.weighed + factor * other.weighed,
-            self.ties + factor * other.ties,
-            self.linked + factor * other.linked,
-        )
+        weighed = self.weighed + factor * other.weighed
+        alike = self.ties is self.weighed and other.ties is other.weighed  # without units
+        ties = weighed if alike else self.ties + factor * other.ties
+        return Direction(self.x + factor * other.x, weighed, ties, self.linked + factor * other.linked)
 
     def dot(self, x: np.ndarray) -> float:
         """Return the inner product with a change, in the space of rows."""
@@ -154,13 +155,18 @@ class Objective:
     def direction(self, x: np.ndarray) -> Direction:
         """Return a change of the variables with its products: the one costly step."""
         anchors, units = np.split(x, [len(self.degrees)])
-        weighed = self.gram @ anchors
+        weighed = (as_tensor(self.gram) @ torch.from_numpy(anchors)).numpy()
         if not len(units):
             return Direction(x, weighed, weighed, units)
         ties = weighed + self.units.T @ units
         return Direction(
             x, np.vstack([weighed, self.sizes[:, None] * units]), ties, self.links.product(units)
         )
+
+    def origin(self) -> Point:
+        """Return the state at zero."""
+        zero = np.zeros(self.shape)
+        return Point(Direction(zero, zero, self.known_ties, self.links.known), self.known_scatter)
 
     def point(self, x: np.ndarray) -> Point:
         """Return the state at these variables."""

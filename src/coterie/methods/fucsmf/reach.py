@@ -62,5 +62,5 @@ def label_unreached(
 
 
 def _silent(values: np.ndarray) -> np.ndarray:
-    loudness = np.abs(values).max(axis=1)
-    return np.asarray(loudness <= _SILENT * loudness.max())
+    loudness = np.einsum("ij,ij->i", values, values)
+    return np.asarray(loudness <= _SILENT**2 * loudness.max())

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.methods.fucsmf.newton import Newton
 from coterie.methods.fucsmf.objective import Direction, Objective, Point
 
 
@@ -34,11 +35,19 @@ class Solution:
     converged: bool
 
 
-def minimise(objective: Objective, start: np.ndarray | None, *, tol: float, max_iter: int) -> Solution:
+def minimise(
+    objective: Objective,
+    start: np.ndarray | None,
+    *,
+    tol: float,
+    max_iter: int,
+    newton: Newton | None = None,
+) -> Solution:
     """Minimise the objective from `start`, or from zero.
 
     Polak and Ribiere's conjugate gradients, in the geometry of the rows. Along a line the objective is a polynomial
-    of degree four, so the best step is a root of a cubic: one sparse product a step, no trial steps.
+    of degree four, so the best step is a root of a cubic: one sparse product a step, no trial steps. With `newton`
+    the gradients are turned into its steps first: two products and one with its inverse.
 
     Parameters
     ----------
@@ -47,30 +56,33 @@ def minimise(objective: Objective, start: np.ndarray | None, *, tol: float, max_
     tol : float
         Ends the search when the norm of the rows' gradient is at most this share of what it is at zero.
     max_iter : int
+    newton : Newton, optional
     """
-    zero = np.zeros(objective.shape)
-    point = objective.point(zero)
+    point = objective.origin()
     slope = objective.slope(point)
-    enough = tol * _length(objective.direction(-slope), slope)
+    downhill = objective.direction(-slope)
+    enough = tol * _length(downhill, slope)
     if start is not None:
         point = objective.point(start)
         slope = objective.slope(point)
-    value, downhill = objective.value(point), objective.direction(-slope)
-    search, length = downhill, _length(downhill, slope)
+        downhill = objective.direction(-slope)
+    value, length = objective.value(point), _length(downhill, slope)
+    search, last, before = downhill, slope, math.inf
     history: list[dict[str, Any]] = []
     while length > enough and len(history) < max_iter:
         started = time.perf_counter()
+        towards = downhill if newton is None else objective.direction(newton.step(point, slope))
+        fall = -towards.dot(slope)
+        search = towards.plus(max(0.0, (fall + towards.dot(last)) / before), search)
         if search.dot(slope) >= 0:
-            search = downhill
+            search, fall = downhill, length**2
         change = objective.along(point, search)
         step = best_step(change)
         point = objective.moved(point, step, search)
         value += float(np.polyval([*change, 0.0], step))
-        before, last, slope = length, slope, objective.slope(point)
+        before, last, slope = fall, slope, objective.slope(point)
         downhill = objective.direction(-slope)
         length = _length(downhill, slope)
-        turn = max(0.0, (length**2 + downhill.dot(last)) / before**2)
-        search = downhill.plus(turn, search)
         history.append(
             {
                 "epoch": len(history),

@@ -11,9 +11,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie.methods.fucsmf.knowledge import Knowledge
+from coterie.methods.fucsmf.newton import SCATTER
 from coterie.methods.fucsmf.objective import Objective
 from coterie.methods.fucsmf.problem import Graph, label_sizes, make_objective, rows_of
 from coterie.methods.fucsmf.solver import Solution, minimise
+
+_FEW = 0.01
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,12 @@ class Answer:
 
 
 def solve(
-    graph: Graph, known: Knowledge, n_classes: int, terms: Terms, start: np.ndarray | None = None
+    graph: Graph,
+    known: Knowledge,
+    n_classes: int,
+    terms: Terms,
+    start: np.ndarray | None = None,
+    like: Graph | None = None,
 ) -> Answer:
     """Solve for the free rows.
 
@@ -76,6 +84,8 @@ def solve(
     terms : Terms
     start : ndarray of shape (m, c), optional
         Anchor codes of an earlier answer.
+    like : Graph, optional
+        A graph so near that its Newton step, which is kept, will do.
 
     Warns
     -----
@@ -88,7 +98,8 @@ def solve(
     )
     if start is not None:
         start = np.vstack([start, (objective.units @ start) / objective.sizes[:, None]])
-    solution = minimise(objective, start, tol=terms.tol, max_iter=terms.max_iter)
+    newton = (like or graph).newton(terms.smoothness) if _few_labels(known, objective) else None
+    solution = minimise(objective, start, tol=terms.tol, max_iter=terms.max_iter, newton=newton)
     if not solution.converged:
         warnings.warn(
             f"FUCSMF stopped after max_iter={terms.max_iter} steps, before its gradient fell to tol={terms.tol:g} of "
@@ -98,6 +109,15 @@ def solve(
         )
     codes, units = np.split(solution.point.at.x, [len(graph.degrees)])
     return Answer(rows_of(graph, known, sizes, codes, units), codes, objective, solution)
+
+
+def _few_labels(known: Knowledge, objective: Objective) -> bool:
+    """Say whether the free rows are nearly all rows, and V'V nearly theirs alone, as Newton's step takes them to be.
+
+    Many labels make the problem easy: with 5 % of MNIST plain conjugate gradients do as well, with 15 % better.
+    """
+    set_apart = (known.codes >= 0) | (known.unit >= 0)
+    return bool(set_apart.mean() <= _FEW and objective.known_scatter.diagonal().mean() <= SCATTER)
 
 
 def memberships(rows: np.ndarray) -> np.ndarray:
@@ -110,6 +130,9 @@ def memberships(rows: np.ndarray) -> np.ndarray:
            [0.5 , 0.5 ],
            [0.  , 1.  ]])
     """
-    positive = np.maximum(rows, 0)
-    total = positive.sum(axis=1, keepdims=True)
-    return np.where(total > 0, positive / np.where(total > 0, total, 1), 1 / rows.shape[1])
+    shares = np.maximum(rows, 0)
+    total = shares @ np.ones(rows.shape[1])  # several times as fast as a sum over few columns
+    mute = total <= 0
+    shares /= np.where(mute, 1, total)[:, None]
+    shares[mute] = 1 / rows.shape[1]
+    return shares
