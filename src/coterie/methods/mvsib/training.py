@@ -31,6 +31,7 @@ from coterie.store import below
 _MMD, _REPULSION, _BOUNDS = 0.1, 1.0, 0.1
 _REPULSION_WIDTH = 0.5
 _FEWEST = 10
+_NOTED = 64
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class MVSIBTask:
         self.device = network.centers.device
         self.optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
         self.clusters: Clusters | None = None
+        self.started = False
         self.routes = torch.zeros(batches.views.n_rows, dtype=torch.int8)
         self._routes_before = self.last_routes = self.routes
         self._labels: Tensor | None = None
@@ -90,12 +92,8 @@ class MVSIBTask:
         self._epoch = 0
         self._draws = torch.Generator()
         self._router = _make_router(settings, seed)
+        self._idle = network.idle.tolist()
         self._notes: dict[str, list[float]] = {}
-
-    @property
-    def started(self) -> bool:
-        """Whether there are clusters yet."""
-        return self._labels is not None
 
     # The loop's steps
 
@@ -104,15 +102,15 @@ class MVSIBTask:
         self._epoch = epoch
         self._draws.manual_seed(mixed_seed(self.seed, epoch))
         self._notes = {}
-        self.network.train()
         if self.settings.in_warmup(epoch):
             return
         if self.pairs is not None and self.settings.neighbor_noise > 0:
             self.pairs.disturb(self.settings.neighbor_noise, np.random.default_rng([self.seed, epoch]))
-        if self.started:
-            self.update()
-        else:
-            self.start()
+        table = self.update() if self.started else self._first()
+        if self.pairs is not None and self.clusters is not None and self.settings.routes_rows(epoch):
+            self._evidence = evidence_of_all(
+                table, self.clusters.to(torch.device("cpu")), self._neighbours_of_all()
+            )
         self._routes_before, self.routes = self.routes, torch.zeros_like(self.routes)
         if self._evidence is not None:
             self._note("mean_votes", self._evidence.votes)
@@ -120,10 +118,10 @@ class MVSIBTask:
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], None]:
         """Return the losses of the stage on rows and their partners."""
         settings, stage = self.settings, self.settings.stage(self._epoch)
-        whole = batch.with_partners()
+        whole = batch.with_partners().distinct()
         rows = whole.rows
         found = self.network(self._seen(whole.views), self._present(rows))
-        near = torch.eye(len(rows), dtype=torch.bool) if self.pairs is None else self.pairs.among(rows)
+        near = torch.zeros(2, 0, dtype=torch.long) if self.pairs is None else self.pairs.among(rows)
         near = near.to(self.device)
         terms: dict[str, Tensor] = {}
         if settings.reconstruction_weight > 0:
@@ -131,7 +129,7 @@ class MVSIBTask:
         if stage == 0:
             nobody = torch.zeros(len(rows), dtype=torch.bool, device=self.device)
             pairs = contrast.row_pairs(nobody.long(), near, nobody, torch.ones(()), "denominator", 1.0, False)
-            terms["rows"] = settings.row_weight * self._row_loss(found, pairs)
+            terms["rows"] = settings.row_weight * self._contrasts(found, pairs).rows
         else:
             terms |= self._cluster_terms(rows, found, near, stage)
         return {"loss": torch.stack(list(terms.values())).sum(), **terms}, None
@@ -173,12 +171,16 @@ class MVSIBTask:
         self.routes, self._routes_before = state["routes"].cpu(), state["routes_before"].cpu()
         self.last_routes = state["last_routes"].cpu()
         self._labels = state["labels"].cpu() if "labels" in state else None
+        self.started = self._labels is not None
 
     # Clusters
 
-    @torch.no_grad()
     def start(self, in_haste: bool = False) -> None:
         """Find the first clusters: those of the joined graph, or of k-means where there is no graph."""
+        self._first()
+
+    @torch.no_grad()
+    def _first(self) -> Table:
         table = self.embed_all()
         k = self.settings.n_clusters
         generator = torch.Generator().manual_seed(mixed_seed(self.seed, -1))
@@ -192,26 +194,25 @@ class MVSIBTask:
         else:
             labels = nearest(table.consensus, centers)[0]
             labels[rows] = self.beginning.labels
-        self._take(table, labels)
+        return self._take(table, labels)
 
     @torch.no_grad()
-    def update(self) -> None:
-        """Move the clusters to where k-means finds them now; they keep their numbers."""
+    def update(self) -> Table:
+        """Move the clusters to where k-means finds them now; they keep their numbers. Return all rows embedded."""
         generator = torch.Generator().manual_seed(mixed_seed(self.seed, -2 - self._epoch))
         table = self.embed_all()
         held = self._labels if self.settings.holds_start(self._epoch) else None
-        self._take(
+        return self._take(
             table, moved_labels(table, self.network.centers.cpu(), generator) if held is None else held
         )
 
-    def _take(self, table: Table, labels: Tensor) -> None:
+    def _take(self, table: Table, labels: Tensor) -> Table:
         self._changed = 1.0 if self._labels is None else float((self._labels != labels).double().mean())
-        self._labels = labels
+        self._labels, self.started = labels, True
         clusters = describe(table, labels, self.settings.n_clusters)
         self.network.centers.copy_(clusters.centers)
         self.clusters = clusters.to(self.device)
-        if self.pairs is not None:
-            self._evidence = evidence_of_all(table, clusters, self._neighbours_of_all())
+        return table
 
     def _neighbours_of_all(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         assert self.pairs is not None
@@ -220,7 +221,7 @@ class MVSIBTask:
 
     @torch.no_grad()
     def embed_all(self) -> Table:
-        """Embed all rows, in evaluation mode; on the CPU."""
+        """Embed all rows; on the CPU."""
         parts = list(embedded_rows(self.network, self.batches, self.seen))
         views = [torch.cat(pieces) for pieces in zip(*(part.views for part in parts), strict=True)]
         present = torch.cat([part.present for part in parts])
@@ -242,50 +243,53 @@ class MVSIBTask:
         if settings.routes_rows(self._epoch):
             routes = self._route(rows, guess.detach(), stage)
         pairs = self._row_pairs(labels, near, routes == routing.FALSE_NEGATIVE, opening, found, clusters)
-        terms["rows"] = settings.row_weight * self._row_loss(found, pairs)
+        opened = settings.cross_weight * settings.cross_gate(self._epoch) if stage == 3 else 0.0
+        losses = self._contrasts(found, pairs, self._kin(found, labels, clusters) if opened > 0 else None)
+        terms["rows"] = settings.row_weight * losses.rows
         if stage >= 2 and settings.hard_weight > 0:
             hard = routes == routing.HARD_NEGATIVE
             terms["hard"] = settings.hard_weight * opening * self._hard_loss(found, labels, hard, clusters)
         pseudo = self._pseudo_rows(found, labels, clusters) if stage == 3 else None
         if settings.cluster_weight > 0:
             terms["clusters"] = settings.cluster_weight * self._cluster_loss(found, labels, pseudo)
-        if stage == 3 and settings.cross_weight > 0:
-            opened = settings.cross_gate(self._epoch)
-            terms["cross"] = settings.cross_weight * opened * self._cross_loss(found, labels, clusters)
+        if opened > 0:
+            terms["cross"] = opened * losses.across
         if pseudo is not None:
             terms["minority"] = settings.minority_weight * self._minority_loss(
                 found, labels, pseudo, clusters
             )
         return terms
 
-    def _over_views(self, found: Embedded) -> Iterator[tuple[int, Tensor]]:
-        """Yield the views that say something, and which rows of the batch have them."""
-        for v in range(len(found.views)):
-            if not self.network.idle[v]:
-                yield v, found.present[:, v].nonzero()[:, 0]
+    def _over_views(self, found: Embedded) -> Iterator[tuple[int, Tensor | None]]:
+        """Yield the views that say something and some rows of the batch have, and which do; None where all do."""
+        n_rows = len(found.consensus)
+        for v, count in enumerate(found.present.sum(0).tolist()):
+            if count and not self._idle[v]:
+                yield v, None if count == n_rows else found.present[:, v].nonzero()[:, 0]
 
-    def _row_loss(self, found: Embedded, pairs: contrast.Pairs) -> Tensor:
-        """Return the contrast of rows, of each view with the consensus, the mean over views."""
-        tau, whole = self.settings.tau, found.present.all()
-        losses = []
+    def _contrasts(
+        self, found: Embedded, pairs: contrast.Pairs, kin: Tensor | None = None
+    ) -> contrast.Contrasts:
+        """Return the contrasts of rows and across rows, of the consensus and of each view, their means."""
+        tau = self.settings.tau
+        losses = [contrast.contrasts(found.consensus, found.consensus, pairs, tau, kin)]
         for v, own in self._over_views(found):
-            if whole:
-                losses.append(contrast.row_contrast(found.views[v], found.consensus, pairs, tau))
-            elif len(own) > 1:
-                some = contrast.Pairs(*(one[own][:, own] for one in pairs))
-                losses.append(contrast.row_contrast(found.views[v][own], found.consensus[own], some, tau))
-        losses.append(contrast.row_contrast(found.consensus, found.consensus, pairs, tau))
-        return torch.stack(losses).mean()
+            some, some_kin = pairs, kin
+            if own is not None:
+                some = pairs.among(own)
+                some_kin = None if kin is None else contrast.summing_to_one(kin[own][:, own])
+            view, consensus = _of(found.views[v], own), _of(found.consensus, own)
+            losses.append(contrast.contrasts(view, consensus, some, tau, some_kin))
+        return contrast.Contrasts(*(torch.stack(one).mean() for one in zip(*losses, strict=True)))
 
     @torch.no_grad()
     def _doubt(self, found: Embedded, clusters: Clusters) -> Tensor:
         """Return how uncertain rows are: the most uncertain view decides (Eq. 12)."""
-        doubts = []
-        for v, _ in self._over_views(found):
-            squares = squared_distances(found.views[v], clusters.view_centers[v])
-            shares = certainty.memberships(squares, clusters.widths[v])
-            doubts.append(certainty.doubt(shares, found.present[:, v], self.settings.doubt_balance))
-        return torch.stack(doubts).amax(0)
+        used = [v for v, _ in self._over_views(found)]
+        squares = [squared_distances(found.views[v], clusters.view_centers[v]) for v in used]
+        widths = torch.stack([clusters.widths[v] for v in used])
+        shares = certainty.memberships(torch.stack(squares), widths[:, None])
+        return certainty.doubt(shares, found.present.T[used], self.settings.doubt_balance).amax(0)
 
     @torch.no_grad()
     def _route(self, rows: np.ndarray, guess: Tensor, stage: int) -> Tensor:
@@ -319,101 +323,97 @@ class MVSIBTask:
         """Return who attracts and repels whom; false negatives repel no more than Theorem A allows."""
         settings = self.settings
         weight = opening * settings.false_mask
-        doubtful = (labels[:, None] != labels) & near & (false[:, None] | false)
-        first = "false_mass" not in self._notes
-        if settings.routes_rows(self._epoch) and (first or (settings.control and doubtful.any())):
-            weight = self._safe_weight(labels, near, doubtful, weight, found, clusters)
+        if settings.routes_rows(self._epoch):
+            weight = self._safe_weight(labels, near, false, weight, found, clusters)
         return contrast.row_pairs(
             labels, near, false, weight, settings.false_mode, settings.false_mask, with_labels=True
         )
 
     @torch.no_grad()
     def _safe_weight(
-        self,
-        labels: Tensor,
-        near: Tensor,
-        doubtful: Tensor,
-        weight: Tensor,
-        found: Embedded,
-        clusters: Clusters,
+        self, labels: Tensor, near: Tensor, false: Tensor, weight: Tensor, found: Embedded, clusters: Clusters
     ) -> Tensor:
-        """Return g pi for each row, lowered where a view's step would lead from the own centre; and take note."""
-        same = labels[:, None] == labels
-        positive = ((near & same) | torch.eye(len(labels), dtype=torch.bool, device=self.device)).float()
-        others = torch.cat([positive + (~same & ~doubtful), (~same & ~doubtful).float()], 1)
-        false = doubtful.float().repeat(1, 2)
-        positive = torch.cat([positive, torch.zeros_like(positive)], 1)
-        lowest, pulls = weight.expand(len(labels)), []
+        """Return g pi for each row, lowered where a view's step would lead from the own centre.
+
+        Only rows with a possible false negative are asked; and some of an epoch's first batch, to take note.
+        """
+        spared = contrast.spared_pairs(labels, near, false)
+        n_noted = 0 if "false_mass" in self._notes else min(_NOTED, len(labels))
+        asked = torch.arange(n_noted, device=self.device)
+        if self.settings.control:
+            asked = torch.cat([asked, spared[0]]).unique()
+        lowest = weight.repeat(len(labels))
+        if not len(asked):
+            return lowest
+        attract, wrong, others = contrast.sides_of(asked, labels, near, spared)
+        pulls = []
         for v, own in self._over_views(found):
-            view = found.views[v]
-            centers = F.normalize(clusters.view_centers[v], dim=1)[labels]
-            everyone = torch.cat([found.consensus, view])
-            itself = (view * centers).sum(1, keepdim=True)
+            view, centers = found.views[v], F.normalize(clusters.view_centers[v], dim=1)
+            everyone = torch.cat([_of(found.consensus, own), _of(view, own)])
+            itself = (view[asked] * centers[labels[asked]]).sum(1, keepdim=True)
+            columns = slice(None) if own is None else torch.cat([own, own + len(labels)])
             pull = guarantees.measure_pull(
-                view @ everyone.T,
-                torch.cat([centers @ everyone.T, itself], 1),
-                positive,
-                false,
-                others,
+                view[asked] @ everyone.T,
+                torch.cat([(centers @ everyone.T)[labels[asked]], itself], 1),
+                attract[:, columns],
+                wrong[:, columns],
+                others[:, columns],
                 self.settings.tau,
             )
-            pulls.append((pull, own))
+            there = found.present[asked, v]
+            pulls.append((pull, there))
             if self.settings.control:
-                safe = torch.minimum(lowest, guarantees.controlled_weight(pull, weight))
-                lowest = torch.where(found.present[:, v], safe, lowest)
-        for pull, own in pulls:
-            safety = guarantees.safety(pull, lowest)
-            limits = safety.limit[own][safety.limit[own].isfinite()]
-            self._note("false_mass", safety.theta[own])
-            self._note("safe_share", safety.safe[own].float())
-            self._note("false_limit", limits)
+                safe = guarantees.controlled_weight(pull, weight)
+                lowest[asked[there]] = torch.minimum(lowest[asked], safe)[there]
+        for pull, there in pulls:
+            self._note_safety(guarantees.safety(pull, lowest[asked]), there[:n_noted])
         return lowest
 
+    def _note_safety(self, found: guarantees.Safety, noted: Tensor) -> None:
+        """Take note of the first rows, where they are to be noted."""
+        theta, limit, safe = (one[: len(noted)][noted] for one in (*found, found.safe))
+        self._note("false_mass", theta)
+        self._note("safe_share", safe.float())
+        self._note("false_limit", limit[limit.isfinite()])
+
     def _hard_loss(self, found: Embedded, labels: Tensor, hard: Tensor, clusters: Clusters) -> Tensor:
-        losses = [found.consensus.sum() * 0]
+        """Return the push and the pull on hard rows, the mean over views; the gain of an epoch's first is noted."""
+        losses = [found.consensus.new_zeros(())]
+        noted = "separation_gain" in self._notes
         for v, _ in self._over_views(found):
-            chosen = hard & found.present[:, v]
-            centers = F.normalize(clusters.view_centers[v], dim=1)
-            rows = found.views[v][chosen]
-            push, pull = pushpull.push_pull(rows, labels[chosen], centers, self.settings.margin)
-            losses.append(push + pull)
-            if len(centers) > 1:
-                gains = pushpull.separation_gain(rows.detach(), labels[chosen], centers, self.settings.margin)
-                self._note("separation_gain", gains)
-        return torch.stack(losses).sum() / max(1, len(losses) - 1)
+            chosen = (hard & found.present[:, v]).nonzero()[:, 0]
+            if len(chosen):
+                rows, known = found.views[v][chosen], labels[chosen]
+                centers = F.normalize(clusters.view_centers[v], dim=1)
+                losses += pushpull.push_pull(rows, known, centers, self.settings.margin)
+                if not noted and len(centers) > 1:
+                    gains = pushpull.separation_gain(rows.detach(), known, centers, self.settings.margin)
+                    self._note("separation_gain", gains)
+        return torch.stack(losses).sum() / self._idle.count(False)
 
     def _cluster_loss(self, found: Embedded, labels: Tensor, pseudo: contrast.Pseudo | None) -> Tensor:
+        settings = self.settings
         losses = []
         for v, own in self._over_views(found):
-            if len(own):
-                mine = _known(pseudo, labels[own])
-                losses.append(
-                    contrast.cluster_contrast(
-                        found.consensus[own],
-                        found.views[v][own],
-                        labels[own],
-                        self.settings.n_clusters,
-                        self.settings.tau,
-                        mine,
-                    )
+            known = _of(labels, own)
+            losses.append(
+                contrast.cluster_contrast(
+                    _of(found.consensus, own),
+                    _of(found.views[v], own),
+                    known,
+                    settings.n_clusters,
+                    settings.tau,
+                    _known(pseudo, known),
                 )
+            )
         return torch.stack(losses).mean()
 
-    def _cross_loss(self, found: Embedded, labels: Tensor, clusters: Clusters) -> Tensor:
-        with torch.no_grad():
-            squares = squared_distances(found.consensus, clusters.centers)
-            shares = certainty.memberships(squares, clusters.consensus_widths)
-            sure = shares.gather(1, labels[:, None])[:, 0]
-        everyone = torch.arange(len(labels), device=self.device)
-        embedded = [(found.consensus, everyone)]
-        embedded += [(found.views[v], own) for v, own in self._over_views(found)]
-        losses = [
-            contrast.cross_contrast(
-                rows[own], contrast.pair_weights(labels[own], sure[own]), self.settings.tau
-            )
-            for rows, own in embedded
-        ]
-        return torch.stack(losses).mean()
+    @torch.no_grad()
+    def _kin(self, found: Embedded, labels: Tensor, clusters: Clusters) -> Tensor:
+        """Return who should be found across rows: those of the own cluster, by how sure they are of it."""
+        squares = squared_distances(found.consensus, clusters.centers)
+        shares = certainty.memberships(squares, clusters.consensus_widths)
+        return contrast.pair_weights(labels, shares.gather(1, labels[:, None])[:, 0])
 
     # Small clusters
 
@@ -464,6 +464,11 @@ class MVSIBTask:
         return torch.from_numpy(self.batches.views.present_rows(rows)).to(self.device)
 
 
+def _of(rows: Tensor, own: Tensor | None) -> Tensor:
+    """Return some rows, or all where None are named."""
+    return rows if own is None else rows[own]
+
+
 def _known(pseudo: contrast.Pseudo | None, labels: Tensor) -> contrast.Pseudo | None:
     """Return the pseudo-rows of the clusters that are among the labels."""
     if pseudo is None:
@@ -490,17 +495,15 @@ def embedded_rows(network: MVSIBNetwork, batches: Batches, seen: bool = False) -
         Whether the batches hold what the encoders see, not scaled rows.
     """
     device = network.centers.device
-    network.eval()
-    widths, start = list(batches.views.dims), 0
+    start = 0
     for views in batches.in_order():
         numbers = np.arange(start, start + len(views[0]))
         start += len(numbers)
-        there = torch.from_numpy(batches.views.present_rows(numbers))
-        table = torch.hstack([*(torch.from_numpy(view) for view in views), there.float()]).to(device)
-        for part, size in passes(table):
-            *own, mask = part.split([*widths, len(widths)], dim=1)
-            rows = [one.contiguous() for one in own]
-            found = network(rows if seen else network.see(rows), mask > 0)
+        there = torch.from_numpy(batches.views.present_rows(numbers)).to(device)
+        tables = [torch.from_numpy(view).to(device) for view in views]
+        for (mask, size), *parts in zip(passes(there), *(passes(table) for table in tables), strict=True):
+            rows = [part for part, _ in parts]
+            found = network(rows if seen else network.see(rows), mask)
             yield Embedded(
                 [],
                 [],
