@@ -16,22 +16,20 @@ from torch import Tensor
 from coterie.collectives import ALONE, Collectives
 from coterie.data.batches import Batch, Batches
 from coterie.engine.schedule import mixed_seed
-from coterie.methods.mvsib import certainty, contrast, guarantees, minority, pushpull, routing
+from coterie.methods.mvsib import certainty, routing
 from coterie.methods.mvsib.clusters import Clusters, Table, describe, evidence_of_all, moved_labels
+from coterie.methods.mvsib.losses import ClusterLosses, Notes, Scene, mean_contrasts, no_clusters
 from coterie.methods.mvsib.network import Embedded, MVSIBNetwork
 from coterie.methods.mvsib.pairing import JoinedPairs
 from coterie.methods.mvsib.routing import Evidence, Router
 from coterie.methods.mvsib.settings import Settings
 from coterie.nn.forward import passes
-from coterie.ops.distances import nearest, squared_distances
+from coterie.ops.distances import nearest
 from coterie.ops.groups import cluster_means
 from coterie.ops.kmeans import kmeans
 from coterie.store import below
 
-_MMD, _REPULSION, _BOUNDS = 0.1, 1.0, 0.1
-_REPULSION_WIDTH = 0.5
 _FEWEST = 10
-_NOTED = 64
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ class MVSIBTask:
         self._draws = torch.Generator()
         self._router = _make_router(settings, seed)
         self._idle = network.idle.tolist()
-        self._notes: dict[str, list[float]] = {}
+        self._notes = Notes()
 
     # The loop's steps
 
@@ -101,7 +99,7 @@ class MVSIBTask:
         """Seed the epoch's draws; embed all rows and bring the clusters up to date."""
         self._epoch = epoch
         self._draws.manual_seed(mixed_seed(self.seed, epoch))
-        self._notes = {}
+        self._notes = Notes()
         if self.settings.in_warmup(epoch):
             return
         if self.pairs is not None and self.settings.neighbor_noise > 0:
@@ -113,7 +111,7 @@ class MVSIBTask:
             )
         self._routes_before, self.routes = self.routes, torch.zeros_like(self.routes)
         if self._evidence is not None:
-            self._note("mean_votes", self._evidence.votes)
+            self._notes.add("mean_votes", self._evidence.votes)
 
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], None]:
         """Return the losses of the stage on rows and their partners."""
@@ -126,12 +124,11 @@ class MVSIBTask:
         terms: dict[str, Tensor] = {}
         if settings.reconstruction_weight > 0:
             terms["reconstruction"] = settings.reconstruction_weight * self.network.reconstruction(found)
+        scene = Scene(found, near, self._idle)
         if stage == 0:
-            nobody = torch.zeros(len(rows), dtype=torch.bool, device=self.device)
-            pairs = contrast.row_pairs(nobody.long(), near, nobody, torch.ones(()), "denominator", 1.0, False)
-            terms["rows"] = settings.row_weight * self._contrasts(found, pairs).rows
+            terms["rows"] = settings.row_weight * no_clusters(scene, settings.tau)
         else:
-            terms |= self._cluster_terms(rows, found, near, stage)
+            terms |= self._cluster_terms(rows, scene, stage)
         return {"loss": torch.stack(list(terms.values())).sum(), **terms}, None
 
     def after_step(self, carried: None) -> None:
@@ -143,7 +140,7 @@ class MVSIBTask:
         if stage == 0:
             return {"phase": "warm-up"}
         record: dict[str, float | str | int] = {"phase": f"stage {stage}", "changed": self._changed}
-        record |= {name: float(np.mean(values)) for name, values in self._notes.items()}
+        record |= self._notes.means()
         self.last_routes = torch.where(self.routes != routing.NO_ROUTE, self.routes, self.last_routes)
         routed = int((self.routes != routing.NO_ROUTE).sum())
         if routed >= _FEWEST:  # the last epochs route next to nobody, and shares of nobody mean nothing (M14)
@@ -229,67 +226,33 @@ class MVSIBTask:
 
     # Losses of the stages
 
-    def _cluster_terms(
-        self, rows: np.ndarray, found: Embedded, near: Tensor, stage: int
-    ) -> dict[str, Tensor]:
-        settings, clusters = self.settings, self.clusters
-        assert clusters is not None
-        labels = clusters.labels[torch.from_numpy(rows)].to(self.device)
-        guess = self.network.predicted_doubt(found.consensus)
-        terms = {"doubt": settings.doubt_weight * F.mse_loss(guess, self._doubt(found, clusters))}
+    def _cluster_terms(self, rows: np.ndarray, scene: Scene, stage: int) -> dict[str, Tensor]:
+        settings = self.settings
+        assert self.clusters is not None
+        labels = self.clusters.labels[torch.from_numpy(rows)].to(self.device)
+        losses = ClusterLosses(scene, labels, self.clusters, settings, self._notes)
+        guess = self.network.predicted_doubt(scene.found.consensus)
+        terms = {"doubt": settings.doubt_weight * F.mse_loss(guess, losses.doubt())}
         opening = certainty.gate(guess.detach().mean(), *settings.gate, settings.gate_window)
-        self._note("gate", opening)
+        self._notes.add("gate", opening)
         routes = torch.zeros(len(rows), dtype=torch.long, device=self.device)
-        if settings.routes_rows(self._epoch):
+        routed = settings.routes_rows(self._epoch)
+        if routed:
             routes = self._route(rows, guess.detach(), stage)
-        pairs = self._row_pairs(labels, near, routes == routing.FALSE_NEGATIVE, opening, found, clusters)
+        pairs = losses.pairs(routes == routing.FALSE_NEGATIVE, opening, routed)
         opened = settings.cross_weight * settings.cross_gate(self._epoch) if stage == 3 else 0.0
-        losses = self._contrasts(found, pairs, self._kin(found, labels, clusters) if opened > 0 else None)
-        terms["rows"] = settings.row_weight * losses.rows
-        if stage >= 2 and settings.hard_weight > 0:
-            hard = routes == routing.HARD_NEGATIVE
-            terms["hard"] = settings.hard_weight * opening * self._hard_loss(found, labels, hard, clusters)
-        pseudo = self._pseudo_rows(found, labels, clusters) if stage == 3 else None
-        if settings.cluster_weight > 0:
-            terms["clusters"] = settings.cluster_weight * self._cluster_loss(found, labels, pseudo)
+        found = mean_contrasts(scene, pairs, settings.tau, losses.kin() if opened > 0 else None)
+        terms["rows"] = settings.row_weight * found.rows
         if opened > 0:
-            terms["cross"] = opened * losses.across
+            terms["cross"] = opened * found.across
+        if stage >= 2 and settings.hard_weight > 0:
+            terms["hard"] = settings.hard_weight * opening * losses.hard(routes == routing.HARD_NEGATIVE)
+        pseudo = losses.pseudo_rows(self._draws) if stage == 3 else None
+        if settings.cluster_weight > 0:
+            terms["clusters"] = settings.cluster_weight * losses.of_clusters(pseudo)
         if pseudo is not None:
-            terms["minority"] = settings.minority_weight * self._minority_loss(
-                found, labels, pseudo, clusters
-            )
+            terms["minority"] = settings.minority_weight * losses.of_small(pseudo)
         return terms
-
-    def _over_views(self, found: Embedded) -> Iterator[tuple[int, Tensor | None]]:
-        """Yield the views that say something and some rows of the batch have, and which do; None where all do."""
-        n_rows = len(found.consensus)
-        for v, count in enumerate(found.present.sum(0).tolist()):
-            if count and not self._idle[v]:
-                yield v, None if count == n_rows else found.present[:, v].nonzero()[:, 0]
-
-    def _contrasts(
-        self, found: Embedded, pairs: contrast.Pairs, kin: Tensor | None = None
-    ) -> contrast.Contrasts:
-        """Return the contrasts of rows and across rows, of the consensus and of each view, their means."""
-        tau = self.settings.tau
-        losses = [contrast.contrasts(found.consensus, found.consensus, pairs, tau, kin)]
-        for v, own in self._over_views(found):
-            some, some_kin = pairs, kin
-            if own is not None:
-                some = pairs.among(own)
-                some_kin = None if kin is None else contrast.summing_to_one(kin[own][:, own])
-            view, consensus = _of(found.views[v], own), _of(found.consensus, own)
-            losses.append(contrast.contrasts(view, consensus, some, tau, some_kin))
-        return contrast.Contrasts(*(torch.stack(one).mean() for one in zip(*losses, strict=True)))
-
-    @torch.no_grad()
-    def _doubt(self, found: Embedded, clusters: Clusters) -> Tensor:
-        """Return how uncertain rows are: the most uncertain view decides (Eq. 12)."""
-        used = [v for v, _ in self._over_views(found)]
-        squares = [squared_distances(found.views[v], clusters.view_centers[v]) for v in used]
-        widths = torch.stack([clusters.widths[v] for v in used])
-        shares = certainty.memberships(torch.stack(squares), widths[:, None])
-        return certainty.doubt(shares, found.present.T[used], self.settings.doubt_balance).amax(0)
 
     @torch.no_grad()
     def _route(self, rows: np.ndarray, guess: Tensor, stage: int) -> Tensor:
@@ -311,150 +274,7 @@ class MVSIBTask:
         self.routes[torch.from_numpy(rows)] = found.to(torch.int8)
         return found.to(self.device)
 
-    def _row_pairs(
-        self,
-        labels: Tensor,
-        near: Tensor,
-        false: Tensor,
-        opening: Tensor,
-        found: Embedded,
-        clusters: Clusters,
-    ) -> contrast.Pairs:
-        """Return who attracts and repels whom; false negatives repel no more than Theorem A allows."""
-        settings = self.settings
-        weight = opening * settings.false_mask
-        if settings.routes_rows(self._epoch):
-            weight = self._safe_weight(labels, near, false, weight, found, clusters)
-        return contrast.row_pairs(
-            labels, near, false, weight, settings.false_mode, settings.false_mask, with_labels=True
-        )
-
-    @torch.no_grad()
-    def _safe_weight(
-        self, labels: Tensor, near: Tensor, false: Tensor, weight: Tensor, found: Embedded, clusters: Clusters
-    ) -> Tensor:
-        """Return g pi for each row, lowered where a view's step would lead from the own centre.
-
-        Only rows with a possible false negative are asked; and some of an epoch's first batch, to take note.
-        """
-        spared = contrast.spared_pairs(labels, near, false)
-        n_noted = 0 if "false_mass" in self._notes else min(_NOTED, len(labels))
-        asked = torch.arange(n_noted, device=self.device)
-        if self.settings.control:
-            asked = torch.cat([asked, spared[0]]).unique()
-        lowest = weight.repeat(len(labels))
-        if not len(asked):
-            return lowest
-        attract, wrong, others = contrast.sides_of(asked, labels, near, spared)
-        pulls = []
-        for v, own in self._over_views(found):
-            view, centers = found.views[v], F.normalize(clusters.view_centers[v], dim=1)
-            everyone = torch.cat([_of(found.consensus, own), _of(view, own)])
-            itself = (view[asked] * centers[labels[asked]]).sum(1, keepdim=True)
-            columns = slice(None) if own is None else torch.cat([own, own + len(labels)])
-            pull = guarantees.measure_pull(
-                view[asked] @ everyone.T,
-                torch.cat([(centers @ everyone.T)[labels[asked]], itself], 1),
-                attract[:, columns],
-                wrong[:, columns],
-                others[:, columns],
-                self.settings.tau,
-            )
-            there = found.present[asked, v]
-            pulls.append((pull, there))
-            if self.settings.control:
-                safe = guarantees.controlled_weight(pull, weight)
-                lowest[asked[there]] = torch.minimum(lowest[asked], safe)[there]
-        for pull, there in pulls:
-            self._note_safety(guarantees.safety(pull, lowest[asked]), there[:n_noted])
-        return lowest
-
-    def _note_safety(self, found: guarantees.Safety, noted: Tensor) -> None:
-        """Take note of the first rows, where they are to be noted."""
-        theta, limit, safe = (one[: len(noted)][noted] for one in (*found, found.safe))
-        self._note("false_mass", theta)
-        self._note("safe_share", safe.float())
-        self._note("false_limit", limit[limit.isfinite()])
-
-    def _hard_loss(self, found: Embedded, labels: Tensor, hard: Tensor, clusters: Clusters) -> Tensor:
-        """Return the push and the pull on hard rows, the mean over views; the gain of an epoch's first is noted."""
-        losses = [found.consensus.new_zeros(())]
-        noted = "separation_gain" in self._notes
-        for v, _ in self._over_views(found):
-            chosen = (hard & found.present[:, v]).nonzero()[:, 0]
-            if len(chosen):
-                rows, known = found.views[v][chosen], labels[chosen]
-                centers = F.normalize(clusters.view_centers[v], dim=1)
-                losses += pushpull.push_pull(rows, known, centers, self.settings.margin)
-                if not noted and len(centers) > 1:
-                    gains = pushpull.separation_gain(rows.detach(), known, centers, self.settings.margin)
-                    self._note("separation_gain", gains)
-        return torch.stack(losses).sum() / self._idle.count(False)
-
-    def _cluster_loss(self, found: Embedded, labels: Tensor, pseudo: contrast.Pseudo | None) -> Tensor:
-        settings = self.settings
-        losses = []
-        for v, own in self._over_views(found):
-            known = _of(labels, own)
-            losses.append(
-                contrast.cluster_contrast(
-                    _of(found.consensus, own),
-                    _of(found.views[v], own),
-                    known,
-                    settings.n_clusters,
-                    settings.tau,
-                    _known(pseudo, known),
-                )
-            )
-        return torch.stack(losses).mean()
-
-    @torch.no_grad()
-    def _kin(self, found: Embedded, labels: Tensor, clusters: Clusters) -> Tensor:
-        """Return who should be found across rows: those of the own cluster, by how sure they are of it."""
-        squares = squared_distances(found.consensus, clusters.centers)
-        shares = certainty.memberships(squares, clusters.consensus_widths)
-        return contrast.pair_weights(labels, shares.gather(1, labels[:, None])[:, 0])
-
-    # Small clusters
-
-    def _pseudo_rows(self, found: Embedded, labels: Tensor, clusters: Clusters) -> contrast.Pseudo | None:
-        settings = self.settings
-        if settings.minority_weight == 0:
-            return None
-        small = minority.small_clusters(clusters.sizes, settings.minority_ratio)
-        numbers = [int(c) for c in small.nonzero()[:, 0] if (labels == c).any()]
-        if not numbers:
-            return None
-        drawn = []
-        for c in numbers:
-            own = found.consensus[labels == c]
-            spread = max(1.0, settings.n_pseudo / len(own))
-            drawn.append(
-                F.normalize(minority.pseudo_rows(own, settings.n_pseudo, spread, self._draws), dim=1)
-            )
-            self._note("pseudo_variance", minority.merged_variance(own.detach(), settings.n_pseudo, spread))
-        return contrast.Pseudo(torch.tensor(numbers, device=self.device), torch.stack(drawn))
-
-    def _minority_loss(
-        self, found: Embedded, labels: Tensor, pseudo: contrast.Pseudo, clusters: Clusters
-    ) -> Tensor:
-        gaps = [
-            minority.mean_discrepancy(found.consensus[labels == c], rows)
-            for c, rows in zip(pseudo.clusters, pseudo.rows, strict=True)
-            if (labels == c).sum() > 1
-        ]
-        centers = F.normalize(clusters.centers, dim=1)
-        alike = torch.stack(gaps).mean() if gaps else found.consensus.sum() * 0
-        apart = minority.repulsion(pseudo.rows, _REPULSION_WIDTH)
-        bounds = minority.out_of_bounds(pseudo.rows, pseudo.clusters, centers)
-        return _MMD * alike + _REPULSION * apart + _BOUNDS * bounds
-
     # Small things
-
-    def _note(self, name: str, values: Tensor) -> None:
-        """Remember the mean of some values for the record of the epoch."""
-        if values.numel():
-            self._notes.setdefault(name, []).append(float(values.double().mean()))
 
     def _seen(self, views: Sequence[np.ndarray]) -> list[Tensor]:
         rows = [torch.from_numpy(view).to(self.device) for view in views]
@@ -462,19 +282,6 @@ class MVSIBTask:
 
     def _present(self, rows: np.ndarray) -> Tensor:
         return torch.from_numpy(self.batches.views.present_rows(rows)).to(self.device)
-
-
-def _of(rows: Tensor, own: Tensor | None) -> Tensor:
-    """Return some rows, or all where None are named."""
-    return rows if own is None else rows[own]
-
-
-def _known(pseudo: contrast.Pseudo | None, labels: Tensor) -> contrast.Pseudo | None:
-    """Return the pseudo-rows of the clusters that are among the labels."""
-    if pseudo is None:
-        return None
-    there = torch.isin(pseudo.clusters, labels)
-    return contrast.Pseudo(pseudo.clusters[there], pseudo.rows[there]) if there.any() else None
 
 
 def _make_router(settings: Settings, seed: int) -> Router | None:
