@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -36,11 +36,12 @@ def accuracy(
 
 
 @app.command()
-def speed(rows: int = 14_000, rounds: int = 3) -> None:
-    """Compare a training epoch with a bare torch loop and with the machine's peak."""
+def speed(method: Literal["pcx", "mvsib"] = "pcx", rows: int = 14_000, rounds: int = 3) -> None:
+    """Compare a training epoch with a bare torch loop; PCX also with the machine's peak."""
+    from benchmarks.contrast import run_contrast_speed
     from benchmarks.speed import run_speed
 
-    run_speed(rows, rounds)
+    {"pcx": run_speed, "mvsib": run_contrast_speed}[method](rows, rounds)
 
 
 @app.command()
@@ -56,11 +57,40 @@ def missing(
     sets: Annotated[str, typer.Option(help="Names with commas between them.")] = SMALL,
     seeds: int = 3,
     data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+    method: Annotated[str, typer.Option(help="largemvcnet or mvsib.")] = "largemvcnet",
 ) -> None:
-    """ACC of LargeMvCNet as views go missing, beside k-means on mean-filled views."""
+    """ACC as views go missing, beside k-means on mean-filled views."""
     from benchmarks.views import run_missing
 
-    run_missing(sets.split(","), range(seeds), data)
+    run_missing(sets.split(","), range(seeds), data, method)
+
+
+@app.command()
+def robustness(
+    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = SMALL,
+    seeds: int = 3,
+    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+    method: Annotated[str, typer.Option(help="A method with neighbor_noise.")] = "mvsib",
+    params: Annotated[str, typer.Option(help="Parameters other than the defaults, as JSON.")] = "{}",
+) -> None:
+    """ACC with random neighbours, and with noise added to the first view."""
+    from benchmarks.robustness import run_robustness
+
+    run_robustness(method, sets.split(","), range(seeds), data, json.loads(params))
+
+
+@app.command()
+def imbalance(
+    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = "hdigit,multiview-digits",
+    seeds: int = 5,
+    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+    method: Annotated[str, typer.Option(help="See coterie methods.")] = "mvsib",
+    params: Annotated[str, typer.Option(help="Parameters other than the defaults, as JSON.")] = "{}",
+) -> None:
+    """Recall of three classes cut to 5 % of their rows, and ACC of the others."""
+    from benchmarks.robustness import run_imbalance
+
+    run_imbalance(method, sets.split(","), range(seeds), data, json.loads(params))
 
 
 @app.command()
@@ -108,11 +138,17 @@ def spectral(
 
 
 @app.command()
-def growth(rows: str = "10000,50000,200000", epochs: int = 4) -> None:
-    """Seconds a row and memory of SSCNet from disk at fixed landmarks."""
+def growth(
+    method: Literal["sscnet", "mvsib"] = "sscnet",
+    rows: str = "10000,50000,200000",
+    epochs: int = 4,
+) -> None:
+    """Seconds a row and memory from disk: of SSCNet at fixed landmarks, of MVSIB with the fixed costs apart."""
+    from benchmarks.contrast import run_contrast_growth
     from benchmarks.subspaces import run_growth
 
-    run_growth([int(number) for number in rows.split(",")], epochs)
+    run = {"sscnet": run_growth, "mvsib": run_contrast_growth}[method]
+    run([int(number) for number in rows.split(",")], epochs)
 
 
 @app.command()

@@ -107,8 +107,7 @@ def print_table(tag: str, estimator: Any, settings: dict[str, Any]) -> None:
             f"{np.std(scores['accuracy']):.3f}",
             f"{np.mean(scores['nmi']):.3f}",
             f"{np.mean(scores['ari']):.3f}",
-            f"{one.kmeans:.3f}",
-            *("" if bar is None else f"{bar:.3f}" for bar in (one.anchor, one.knn)),
+            *("" if bar is None else f"{bar:.3f}" for bar in (one.kmeans, one.anchor, one.knn)),
             "all" if all(r["used_clusters"] == r["clusters"] for r in runs) else "NOT ALL",
             f"{np.mean([r['seconds'] for r in runs]):.0f}",
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from coterie.data import Views, load_digits, read_views
+from coterie.data import Views, load_digits, load_multiview_digits, read_views
 from coterie.errors import InputError
 
 DEFAULT_FOLDER = Path(__file__).parents[2] / "shared" / "datasets"
@@ -27,15 +27,15 @@ class BenchmarkSet:
     name: str
     file: str | None
     rows: int | None
-    kmeans: float
+    kmeans: float | None
     anchor: float | None
     knn: float | None
 
     def load(self, folder: Path) -> tuple[Views, np.ndarray]:
         """Return the rows and their classes."""
         if self.file is None:
-            digits = load_digits()
-            return digits.views, digits.target
+            built_in = load_digits() if self.name == "digits" else load_multiview_digits()
+            return built_in.views, built_in.target
         path = folder / self.file
         if not path.is_file():
             raise InputError(f"{path} is not there; give --data the folder with the data sets.")
@@ -73,4 +73,29 @@ SEVERAL = (
     BenchmarkSet("ccv_20d", "ccv_20d.npz", None, 0.154, 0.206, 0.260),
     BenchmarkSet("hdigit", "hdigit.npz", None, 0.821, 0.979, 0.998),
 )
-SETS = {one.name: one for one in (*SINGLE, *LARGE, *SEVERAL)}
+
+BUILT_IN = (BenchmarkSet("multiview-digits", None, None, None, None, None),)
+SETS = {one.name: one for one in (*SINGLE, *LARGE, *SEVERAL, *BUILT_IN)}
+
+
+def cut_classes(
+    views: Views, truth: np.ndarray, *, n_classes: int = 3, share: float = 0.05, seed: int
+) -> tuple[Views, np.ndarray, np.ndarray]:
+    """Cut some classes, drawn with the seed, to a share of their rows; at least two stay of each.
+
+    Returns
+    -------
+    views : Views
+        What is left, in the old order.
+    truth : ndarray
+    small : ndarray of shape (n_classes,)
+        The classes that were cut.
+    """
+    rng = np.random.default_rng([seed, 13])
+    small = rng.choice(np.unique(truth), n_classes, replace=False)
+    kept = ~np.isin(truth, small)
+    for kind in small:
+        rows = np.flatnonzero(truth == kind)
+        kept[rng.choice(rows, max(2, round(share * len(rows))), replace=False)] = True
+    rows = np.flatnonzero(kept)
+    return views.select(rows), truth[rows], small

@@ -29,7 +29,7 @@ _EPOCHS = 3
 def matmul_peak(size: int = 2048, repeats: int = 8) -> float:
     """Return the machine's float32 matrix-multiply rate in GFLOP/s, the best of some products."""
     a = torch.randn(size, size)
-    best = min(_seconds(lambda: a @ a) for _ in range(repeats))
+    best = min(seconds(lambda: a @ a) for _ in range(repeats))
     return 2 * size**3 / best / 1e9
 
 
@@ -82,7 +82,7 @@ def run_speed(n_rows: int = 14_000, rounds: int = 3) -> None:
         # Rounds alternate and the fastest epoch of each counts, out of as many: other work hits both alike.
         times = [
             (
-                min(_seconds(bare) for _ in range(_EPOCHS)),
+                min(seconds(bare) for _ in range(_EPOCHS)),
                 pcx_epoch_seconds(rows.numpy(), _EPOCHS, **neighbours),
             )
             for _ in range(rounds)
@@ -180,7 +180,7 @@ def _child(path: Path, n_rows: int, where: str) -> dict[str, float]:
     return json.loads(done.stdout)
 
 
-def _seconds(work: Callable[[], Any]) -> float:
+def seconds(work: Callable[[], Any]) -> float:
     started = time.perf_counter()
     work()
     return time.perf_counter() - started

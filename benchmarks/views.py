@@ -1,4 +1,4 @@
-"""LargeMvCNet under missing and corrupt views, and its cost as rows grow."""
+"""Several views: missing and corrupt ones, and the cost of LargeMvCNet as rows grow."""
 
 # n rows, v views, d columns of a view
 
@@ -17,37 +17,45 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.cluster import KMeans
 
+from benchmarks.accuracy import settings_of
 from benchmarks.records import add_record, is_recorded, machine, measured, read_records
 from benchmarks.sets import SETS
 from coterie import LargeMvCNet, amputate, as_views
 from coterie.data import Views
 from coterie.data.scaling import unit_rows
+from coterie.methods.registry import find_method
 from coterie.metrics import accuracy
 
 RATES = (0.0, 0.3, 0.5, 0.7)
-_WIDTHS = (500, 300, 150, 50)
-_CLUSTERS = 10
+WIDTHS = (500, 300, 150, 50)
+CLUSTERS = 10
 
 
-def run_missing(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
-    """ACC as views go missing, beside k-means on views whose gaps were filled with the mean."""
+def run_missing(
+    names: Sequence[str], seeds: Sequence[int], folder: Path, method: str = "largemvcnet"
+) -> None:
+    """ACC of a method as views go missing, beside k-means on views whose gaps were filled with the mean."""
+    estimator = find_method(method).load()
+    tag = "missing" if estimator is LargeMvCNet else f"missing-{method}"
     for name in names:
         views, truth = SETS[name].load(folder)
         k = len(np.unique(truth))
         for reading, rate, seed in _cases(views.n_views, seeds):
             case = {"data": name, "reading": reading, "rate": rate, "seed": seed}
-            if is_recorded("missing", case):
+            if estimator is not LargeMvCNet:  # whose records are older than this
+                case["settings"] = settings_of(estimator, {})
+            if is_recorded(tag, case):
                 continue
             mask = amputate(views.n_rows, views.n_views, rate, reading=reading, random_state=seed)
             given = as_views(views, mask=mask)
-            model = LargeMvCNet(k, random_state=seed).fit(given)
+            model = estimator(k, random_state=seed).fit(given)
             scores = {
-                "LargeMvCNet": round(accuracy(truth, model.labels_), 4),
+                estimator.__name__: round(accuracy(truth, model.labels_), 4),
                 **_peers(views, mask, truth, seed),
             }
-            add_record("missing", {**case, **scores, "machine": machine()})
-            print(case, scores, flush=True)
-    _print_missing()
+            add_record(tag, {**case, **scores, "machine": machine()})
+            print(name, reading, rate, seed, scores, flush=True)
+    _print_missing(tag, estimator.__name__)
 
 
 def _peers(views: Views, mask: np.ndarray, truth: np.ndarray, seed: int) -> dict[str, float]:
@@ -123,12 +131,12 @@ def corrupted(views: Views, seed: int) -> tuple[Views, np.ndarray]:
     return as_views(blocks, mask=views.present_rows(slice(None))), bad
 
 
-def _print_missing() -> None:
-    who = ("LargeMvCNet", "k-means", "k-means, unit rows")
+def _print_missing(tag: str, method: str) -> None:
+    who = (method, "k-means", "k-means, unit rows")
     table = Table(
-        title="ACC with missing views: LargeMvCNet (k-means on mean-filled views, columns or rows scaled)"
+        title=f"ACC with missing views: {method} (k-means on mean-filled views, columns or rows scaled)"
     )
-    records = read_records("missing")
+    records = read_records(tag)
     columns = list(dict.fromkeys((one["reading"], one["rate"]) for one in records))
     for column in ("data", *(f"{reading} {rate:g}" for reading, rate in columns)):
         table.add_column(column)
@@ -180,13 +188,13 @@ def run_scale(rows: Sequence[int], sweeps: int) -> None:
 def write_views(folder: Path, n_rows: int) -> None:
     """Write four views with 1,000 columns in total and ten planted groups, a piece at a time."""
     rng = np.random.default_rng(0)
-    centers = [rng.standard_normal((_CLUSTERS, d)).astype(np.float32) for d in _WIDTHS]
+    centers = [rng.standard_normal((CLUSTERS, d)).astype(np.float32) for d in WIDTHS]
     files = [
         np.lib.format.open_memmap(folder / f"view{v}.npy", "w+", np.float32, (n_rows, d))
-        for v, d in enumerate(_WIDTHS)
+        for v, d in enumerate(WIDTHS)
     ]
     for first in range(0, n_rows, 10_000):
-        kind = np.arange(first, min(first + 10_000, n_rows)) % _CLUSTERS
+        kind = np.arange(first, min(first + 10_000, n_rows)) % CLUSTERS
         for file, center in zip(files, centers, strict=True):
             noise = rng.standard_normal((len(kind), center.shape[1]), dtype=np.float32)
             file[first : first + len(kind)] = center[kind] + 2 * noise
@@ -196,9 +204,9 @@ def write_views(folder: Path, n_rows: int) -> None:
 
 def _measure(folder: Path, sweeps: int) -> None:
     """Fit in this process alone, so that its peak of memory is the fit's; print what `run_scale` reads."""
-    views = as_views([np.load(folder / f"view{v}.npy", mmap_mode="r") for v in range(len(_WIDTHS))])
+    views = as_views([np.load(folder / f"view{v}.npy", mmap_mode="r") for v in range(len(WIDTHS))])
     with measured() as costs:
-        model = LargeMvCNet(_CLUSTERS, n_layers=sweeps, random_state=0).fit(views)
+        model = LargeMvCNet(CLUSTERS, n_layers=sweeps, random_state=0).fit(views)
     swept = sum(one["seconds"] for one in model.history_)
     with measured() as bare:
         share = bare_products(model, views)
@@ -209,7 +217,7 @@ def _measure(folder: Path, sweeps: int) -> None:
                 "sweep_seconds": round(swept, 2),
                 "bare_seconds": round(bare["seconds"] / share, 2),
                 "bare_cpu_seconds": round(bare["cpu_seconds"] / share, 2),
-                "accuracy": round(accuracy(np.arange(views.n_rows) % _CLUSTERS, model.labels_), 4),
+                "accuracy": round(accuracy(np.arange(views.n_rows) % CLUSTERS, model.labels_), 4),
             }
         )
     )
@@ -226,8 +234,8 @@ def bare_products(model: LargeMvCNet, views: Views, n_rows: int = 20_000) -> flo
     rows = [torch.rand(piece, d) for d in widths]
     landmarks = [torch.rand(width, d) for width, d in zip(model.inputs_.widths, widths, strict=True)]
     features = [torch.rand(piece, len(one)) for one in landmarks]
-    anchors = [torch.rand(_CLUSTERS, len(one)) for one in landmarks]
-    codes = torch.rand(piece, _CLUSTERS)
+    anchors = [torch.rand(CLUSTERS, len(one)) for one in landmarks]
+    codes = torch.rand(piece, CLUSTERS)
     sweeps = model.n_layers
     for _ in range(n_rows // piece):
         for layer in (*range(1, sweeps + 1), sweeps):

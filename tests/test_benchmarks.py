@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks import labels, records, solve, speed, subspaces, views
+from benchmarks import contrast, labels, records, robustness, sets, solve, speed, subspaces, views
 from benchmarks.accuracy import run_accuracy
 from scipy import sparse
 
@@ -12,6 +12,7 @@ from coterie import as_views
 from coterie.engine import schedule
 from coterie.errors import InputError
 from coterie.methods.fucsmf.problem import Graph
+from coterie.methods.mvsib.settings import Settings
 from coterie.methods.parts import RunSettings
 
 SHORT = {"max_epochs": 2, "hidden": [16], "n_threads": 1}
@@ -53,16 +54,19 @@ def test_the_child_that_measures_memory_reports_its_own(tmp_path):
     assert found["peak_mb"] > 50
 
 
-def small_views():
+def small_views(k=3):
     rng = np.random.default_rng(0)
-    kind = np.arange(90) % 3
-    tables = [(np.eye(3)[kind] @ rng.normal(size=(3, d)) * 4 + rng.normal(size=(90, d))) for d in (6, 5)]
+    kind = np.arange(90) % k
+    tables = [(np.eye(k)[kind] @ rng.normal(size=(k, d)) * 4 + rng.normal(size=(90, d))) for d in (6, 5)]
     return as_views(tables), kind
 
 
 class SmallSet:
+    def __init__(self, k=3):
+        self.k = k
+
     def load(self, folder):
-        return small_views()
+        return small_views(self.k)
 
 
 def test_missing_and_corrupt_views_are_measured_and_resumed(results, tmp_path, monkeypatch, capsys):
@@ -83,6 +87,92 @@ def test_missing_and_corrupt_views_are_measured_and_resumed(results, tmp_path, m
     (spoilt,) = json.loads((results / "corruption.json").read_text())
     assert spoilt["recall"] > 0.5
     assert "small" in capsys.readouterr().out
+
+
+def test_missing_views_are_measured_for_another_method_in_a_file_of_its_own(results, tmp_path, monkeypatch):
+    monkeypatch.setitem(views.SETS, "small", SmallSet())
+    monkeypatch.setattr(views, "RATES", (0.0, 0.5))
+    monkeypatch.setattr(Settings, "least_steps", 40)
+    monkeypatch.setattr(schedule, "_MOST_EPOCHS", 20)
+    for _ in range(2):
+        views.run_missing(["small"], [0], tmp_path, "mvsib")
+    gaps = json.loads((results / "missing-mvsib.json").read_text())
+    assert [(one["reading"], one["rate"]) for one in gaps] == [("rows", 0.0), ("rows", 0.5), ("entries", 0.5)]
+    assert gaps[0]["MVSIB"] > 0.95
+
+
+def test_robustness_and_imbalance_are_measured_and_resumed(results, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(robustness.SETS, "small", SmallSet())
+    monkeypatch.setitem(robustness.SETS, "five", SmallSet(5))
+    monkeypatch.setattr(robustness, "NEIGHBOUR_NOISE", (0.0, 0.5))
+    monkeypatch.setattr(robustness, "SIGNAL_TO_NOISE", (0.1,))
+    short = {"max_epochs": 20, "hidden": [16], "n_neighbors": 3}
+    for _ in range(2):
+        robustness.run_robustness("mvsib", ["small"], [0], tmp_path, short)
+        robustness.run_imbalance("mvsib", ["five"], [0], tmp_path, short)
+    noisy = json.loads((results / "robustness.json").read_text())
+    assert [(one["noise"], one["share"], one["level"]) for one in noisy] == [
+        ("neighbours", 0.0, None),
+        ("neighbours", 0.5, None),
+        ("first view", 0.3, 0.1),
+        ("first view", 1.0, 0.1),
+    ]
+    assert [one["settings"]["neighbor_noise"] for one in noisy] == [0.0, 0.5, 0.0, 0.0]
+    assert noisy[0]["accuracy"] > 0.95
+    (cut,) = json.loads((results / "imbalance.json").read_text())
+    assert 0 <= cut["minority_recall"] <= 1
+    assert 0 < cut["rest_accuracy"] <= 1
+    assert "robustness, MVSIB" in capsys.readouterr().out
+    with pytest.raises(InputError, match="PCX has no neighbor_noise"):
+        robustness.run_robustness("pcx", ["small"], [0], tmp_path, {})
+
+
+def test_noise_is_added_to_the_asked_rows_of_the_first_view_at_the_asked_level():
+    clean, _ = small_views()
+    before, after = (one.read(slice(None)) for one in (clean, robustness.degraded(clean, 0.3, 0.1, 0)))
+    added = after[0] - before[0]
+    assert (added != 0).any(axis=1).sum() == 27
+    assert added[(added != 0).any(axis=1)].std() == pytest.approx(10 * before[0].std(), rel=0.2)
+    assert (before[1] == after[1]).all()
+
+
+def test_classes_are_cut_to_the_asked_share_by_the_seed():
+    views, kind = small_views()
+    left, truth, small = sets.cut_classes(views, kind, n_classes=2, share=0.1, seed=0)
+    assert [int((truth == c).sum()) for c in small] == [3, 3]
+    assert (truth == (set(range(3)) - set(small.tolist())).pop()).sum() == 30
+    assert left.n_rows == len(truth) == 36
+    rows = [
+        np.flatnonzero((views.read(slice(None))[0] == row).all(axis=1))[0]
+        for row in left.read(slice(None))[0]
+    ]
+    assert (kind[rows] == truth).all()
+    assert any(set(sets.cut_classes(views, kind, n_classes=2, seed=s)[2]) != set(small) for s in range(9))
+
+
+def test_recall_is_that_of_the_small_classes_under_the_matching_of_all_rows():
+    truth = np.array([0] * 6 + [1] * 6 + [2] * 2)
+    labels = np.array([7] * 6 + [4] * 5 + [9] + [9, 4])
+    found = robustness.recalls(truth, labels, np.array([2]))
+    assert found == {"minority_recall": 0.5, "rest_accuracy": pytest.approx(11 / 12, abs=1e-4)}
+
+
+def test_an_epoch_of_mvsib_is_compared_phase_by_phase(results):
+    contrast.run_contrast_speed(600, 1)
+    found = json.loads((results / "contrast-speed.json").read_text())
+    assert [one["what"] for one in found] == [
+        f"epoch, {p}" for p in ("warm-up", "stage 1", "stage 2", "stage 3")
+    ]
+    assert all(one["ratio"] == pytest.approx(one["seconds"] / one["bare_seconds"], rel=0.1) for one in found)
+
+
+def test_growth_of_mvsib_tells_fixed_costs_from_epochs(results):
+    contrast.run_contrast_growth([500], 4)
+    (one,) = json.loads((results / "growth.json").read_text())
+    assert 0 < one["cpu_seconds_before_the_epochs"] < one["cpu_seconds"]
+    spent = one["cpu_seconds"] - one["cpu_seconds_before_the_epochs"]
+    assert 0.3 < one["cpu_microseconds_a_row_and_epoch"] / (1e6 * spent / 500 / 4) <= 1.01
+    assert one["accuracy"] > 0.9
 
 
 def test_corruption_spoils_a_tenth_of_the_first_view_only():

@@ -70,6 +70,17 @@ class Batch:
             np.concatenate([self.rows, self.partners.rows]), [np.concatenate(pair) for pair in pairs]
         )
 
+    def distinct(self) -> Batch:
+        """Return the batch with every row once, in the order in which they first appear; without partners.
+
+        Examples
+        --------
+        >>> Batch(np.array([3, 7, 3]), [np.array([[1.0], [2.0], [1.0]])]).distinct().rows
+        array([3, 7])
+        """
+        places = np.sort(np.unique(self.rows, return_index=True)[1])
+        return Batch(self.rows[places], [view[places] for view in self.views])
+
 
 class Batches:
     """Epochs of shuffled batches over views in memory or on disk.

@@ -22,4 +22,5 @@ def passes(rows: Tensor) -> Iterator[tuple[Tensor, int]]:
     [((256, 2), 256), ((256, 2), 44)]
     """
     for part in rows.split(FORWARD_ROWS):
-        yield F.pad(part, (0, 0, 0, FORWARD_ROWS - len(part))), len(part)
+        missing = FORWARD_ROWS - len(part)
+        yield F.pad(part, (0, 0, 0, missing)) if missing else part, len(part)

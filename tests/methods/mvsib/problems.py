@@ -4,6 +4,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from hypothesis import strategies as st
 
+from coterie.methods.mvsib.contrast import Pairs, contrasts
+
 seeds = st.integers(0, 10_000)
 
 
@@ -25,6 +27,31 @@ def labels_of(generator, n, n_clusters):
 
 
 def neighbours(generator, n, share=0.3):
-    """A random symmetric relation of n rows, without the rows themselves."""
+    """A random symmetric relation of n rows, without the rows themselves, (n, n) bool."""
     near = torch.rand(n, n, generator=generator) < share
     return (near | near.T) & ~torch.eye(n, dtype=torch.bool)
+
+
+def places(relation):
+    """The pairs of a relation (n, n) as `row_pairs` takes them, (2, m)."""
+    return relation.nonzero().T
+
+
+def pairs_of(positive, negative):
+    """Pairs from weights of attraction and repulsion, both (n, n)."""
+    at = places(positive > 0)
+    return Pairs(at, positive[at[0], at[1]], negative)
+
+
+def positive_of(pairs):
+    """The weights of attraction as a table, (n, n)."""
+    return torch.zeros_like(pairs.negative).index_put(tuple(pairs.places), pairs.weights.to(pairs.negative))
+
+
+def row_contrast(view, consensus, pairs, tau):
+    return contrasts(view, consensus, pairs, tau).rows
+
+
+def cross_contrast(rows, kin, tau):
+    eye = torch.eye(len(rows), dtype=rows.dtype)
+    return contrasts(rows, rows.detach(), pairs_of(eye, 1 - eye), tau, kin).across

@@ -6,15 +6,24 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.methods.mvsib.problems import labels_of, neighbours, seeds, source, unit_rows
+from tests.methods.mvsib.problems import (
+    cross_contrast,
+    labels_of,
+    neighbours,
+    pairs_of,
+    places,
+    positive_of,
+    row_contrast,
+    seeds,
+    source,
+    unit_rows,
+)
 
 from coterie.methods.mvsib.contrast import (
-    Pairs,
     Pseudo,
     cluster_contrast,
-    cross_contrast,
+    contrasts,
     pair_weights,
-    row_contrast,
     row_pairs,
 )
 
@@ -38,7 +47,7 @@ def some_pseudo(seed, d=5, n_pseudo=3):
 
 def some_pairs(seed, labels, weight, mode, with_labels=True):
     generator = source(seed + 2)
-    near = neighbours(generator, len(labels))
+    near = places(neighbours(generator, len(labels)))
     false = torch.rand(len(labels), generator=generator) < 0.5
     return row_pairs(labels, near, false, torch.tensor(weight), mode, 0.1, with_labels)
 
@@ -70,12 +79,12 @@ def naive_cluster_contrast(consensus, view, labels, tau, pseudo=None):
 
 def naive_row_contrast(view, consensus, pairs, tau):
     """L_feat of section 2.5."""
-    n = len(view)
+    n, positive = len(view), positive_of(pairs)
     losses = []
     for i in range(n):
         numerator = denominator = 0.0
         for j in range(n):
-            w, omega = float(pairs.positive[i, j]), float(pairs.negative[i, j])
+            w, omega = float(positive[i, j]), float(pairs.negative[i, j])
             numerator += w * e(view[i], consensus[j], tau)
             if w > 0:
                 denominator += e(view[i], consensus[j], tau)
@@ -132,7 +141,7 @@ def test_pairs_attract_and_repel_as_the_specification_says(seed, mode, weight):
     generator = source(seed + 2)
     near = neighbours(generator, N_ROWS)
     false = torch.rand(N_ROWS, generator=generator) < 0.5
-    found = row_pairs(labels, near, false, torch.tensor(weight), mode, 0.2, with_labels=True)
+    found = row_pairs(labels, places(near), false, torch.tensor(weight), mode, 0.2, with_labels=True)
     for i in range(N_ROWS):
         for j in range(N_ROWS):
             doubtful = bool(false[i] or false[j])
@@ -142,14 +151,14 @@ def test_pairs_attract_and_repel_as_the_specification_says(seed, mode, weight):
                 positive = 0.2
             if mode != "numerator" and negative and near[i, j] and doubtful:
                 negative = weight
-            assert float(found.positive[i, j]) == pytest.approx(positive, rel=1e-6)
+            assert float(positive_of(found)[i, j]) == pytest.approx(positive, rel=1e-6)
             assert float(found.negative[i, j]) == pytest.approx(negative, rel=1e-6)
 
 
 def test_each_row_may_have_its_own_weight_of_false_negatives():
     near, false = ~torch.eye(3, dtype=torch.bool), torch.tensor([False, False, True])
     weights = torch.tensor([0.1, 0.2, 0.3])
-    found = row_pairs(torch.arange(3), near, false, weights, "denominator", 0.1, with_labels=True)
+    found = row_pairs(torch.arange(3), places(near), false, weights, "denominator", 0.1, with_labels=True)
     expected = torch.tensor([[0, 1, 0.1], [1, 0, 0.2], [0.3, 0.3, 0]])
     torch.testing.assert_close(found.negative, expected)
 
@@ -159,7 +168,7 @@ def test_without_labels_neighbours_attract_and_all_others_repel():
     near = neighbours(source(2), N_ROWS)
     found = some_pairs(0, labels, 0.1, "both", with_labels=False)
     attract = near | torch.eye(N_ROWS, dtype=torch.bool)
-    assert torch.equal(found.positive, attract.float())
+    assert torch.equal(positive_of(found), attract.float())
     assert torch.equal(found.negative, 1 - attract.float())
 
 
@@ -167,7 +176,7 @@ def test_without_labels_neighbours_attract_and_all_others_repel():
 @given(seeds, temperatures, modes, st.floats(0, 1), st.booleans())
 def test_the_contrast_of_rows_is_its_formula(seed, tau, mode, weight, with_labels):
     view, consensus, labels = batch(seed)
-    pairs = Pairs(*(part.double() for part in some_pairs(seed, labels, weight, mode, with_labels)))
+    pairs = some_pairs(seed, labels, weight, mode, with_labels)
     found = row_contrast(view, consensus, pairs, tau)
     assert float(found) == pytest.approx(
         naive_row_contrast(view, consensus, pairs, tau), rel=1e-10, abs=1e-12
@@ -183,7 +192,7 @@ def test_the_contrast_of_rows_is_never_negative(seed, tau, weight):
 
 def test_rows_opposite_to_their_partners_have_a_finite_contrast_in_single_precision():
     view = unit_rows(source(0), 6, 4).float().requires_grad_()
-    loss = row_contrast(view, -view.detach(), Pairs(torch.eye(6), 1 - torch.eye(6)), tau=0.025)
+    loss = row_contrast(view, -view.detach(), pairs_of(torch.eye(6), 1 - torch.eye(6)), tau=0.025)
     (gradient,) = torch.autograd.grad(loss, view)
     nearest = (view @ view.T).abs().fill_diagonal_(-1).amax(1)
     assert loss.item() == pytest.approx(((nearest + 1) / 0.025).mean().item(), abs=math.log(11))
@@ -195,11 +204,20 @@ def test_rows_without_a_negative_have_a_finite_gradient(labels):
     """All rows in one cluster; or all others possible false negatives and the gate shut, so that they weigh 0."""
     rows = unit_rows(source(0), 4, 3).requires_grad_()
     near, false = ~torch.eye(4, dtype=torch.bool), torch.ones(4, dtype=torch.bool)
-    pairs = row_pairs(labels, near, false, torch.tensor(0.0), "denominator", 0.1, with_labels=True)
+    pairs = row_pairs(labels, places(near), false, torch.tensor(0.0), "denominator", 0.1, with_labels=True)
     loss = row_contrast(rows, rows.detach(), pairs, 0.5)
     (gradient,) = torch.autograd.grad(loss, rows)
     assert loss.item() == pytest.approx(0, abs=1e-12)
     torch.testing.assert_close(gradient, torch.zeros_like(gradient), atol=1e-12, rtol=0)
+
+
+@given(seeds, modes)
+def test_the_pairs_among_some_rows_are_those_of_a_table(seed, mode):
+    _, _, labels = batch(seed)
+    pairs, rows = some_pairs(seed, labels, 0.3, mode), torch.tensor([1, 2, 5, 6, 9])
+    found = pairs.among(rows)
+    torch.testing.assert_close(positive_of(found), positive_of(pairs)[rows][:, rows])
+    torch.testing.assert_close(found.negative, pairs.negative[rows][:, rows])
 
 
 @settings(max_examples=30)  # loops are slow
@@ -222,14 +240,19 @@ def test_weights_of_pairs_sum_to_1_and_a_row_alone_in_its_cluster_has_none(seed)
     assert (found[labels[:, None] != labels] == 0).all()
 
 
-def test_the_contrast_across_rows_has_a_finite_gradient_for_rows_and_certainty():
-    rows, _, labels = batch(0)
-    rows.requires_grad_()
-    certainty = torch.rand(N_ROWS, generator=source(0), dtype=torch.float64).requires_grad_()
-    loss = cross_contrast(rows, pair_weights(labels, certainty), 0.5)
-    for gradient in torch.autograd.grad(loss, [rows, certainty]):
-        assert torch.isfinite(gradient).all()
-        assert gradient.abs().max() > 0
+@settings(max_examples=30)  # numerical gradients are slow
+@given(seeds, temperatures, modes, st.booleans())
+def test_the_gradients_of_both_contrasts_are_those_of_their_values(seed, tau, mode, alone):
+    """`alone` is the consensus beside itself; a row that is the only one of its cluster has no kin."""
+    view, consensus, labels = batch(seed, d=3)
+    labels[-1] = N_CLUSTERS - 1
+    pairs = some_pairs(seed, labels, 0.3, mode)
+    kin = pair_weights(labels, torch.rand(N_ROWS, generator=source(seed), dtype=torch.float64))
+
+    def both(view, consensus):
+        return tuple(contrasts(view, view if alone else consensus, pairs, tau, kin))
+
+    assert torch.autograd.gradcheck(both, [view.requires_grad_(), consensus.requires_grad_()], atol=1e-4)
 
 
 def test_no_pair_at_all_costs_nothing_and_can_be_differentiated():
@@ -247,7 +270,7 @@ def test_the_order_of_rows_changes_no_loss(seed, mode):
     order = torch.randperm(N_ROWS, generator=source(seed + 3))
     certainty = torch.rand(N_ROWS, generator=source(seed), dtype=torch.float64)
     pairs, pseudo = some_pairs(seed, labels, 0.1, mode), some_pseudo(seed)
-    moved = Pairs(*(part[order][:, order] for part in pairs))
+    moved = pairs_of(positive_of(pairs)[order][:, order], pairs.negative[order][:, order])
 
     def clusters(at):
         return cluster_contrast(consensus[at], view[at], labels[at], N_CLUSTERS, 0.5, pseudo)

@@ -10,10 +10,20 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.methods.mvsib.problems import labels_of, neighbours, normal, seeds, source, unit_rows
+from tests.methods.mvsib.problems import (
+    labels_of,
+    neighbours,
+    normal,
+    places,
+    positive_of,
+    row_contrast,
+    seeds,
+    source,
+    unit_rows,
+)
 from torch import Tensor
 
-from coterie.methods.mvsib.contrast import Pairs, row_contrast, row_pairs
+from coterie.methods.mvsib.contrast import row_pairs, sides_of, spared_pairs
 from coterie.methods.mvsib.guarantees import Pull, controlled_weight, measure_pull, projection, safety
 
 N_BATCHES = 60
@@ -38,10 +48,9 @@ class Batch(NamedTuple):
     def pairs(self, weight):
         """What attracts and repels with a weight of false negatives, in float64."""
         one = torch.ones((), dtype=torch.float64)
-        found = row_pairs(
-            self.labels, self.near, self.false, weight * one, "denominator", 0.1, with_labels=True
+        return row_pairs(
+            self.labels, places(self.near), self.false, weight * one, "denominator", 0.1, with_labels=True
         )
-        return Pairs(*(part.double() for part in found))
 
 
 def batch(seed, n=12, d=6):
@@ -62,10 +71,11 @@ def batch(seed, n=12, d=6):
 def anchor_loss(given, i, row, pairs, tau):
     """The loss of anchor i by loops (section 2.5), with the others held fixed."""
     numerator = denominator = 0.0
+    positive = positive_of(pairs)
     for j in range(len(given.view)):
         with_all, with_own = (torch.exp(row @ other[j] / tau) for other in (given.consensus, given.view))
-        numerator = numerator + pairs.positive[i, j] * with_all
-        denominator = denominator + (pairs.positive[i, j] > 0) * with_all
+        numerator = numerator + positive[i, j] * with_all
+        denominator = denominator + (positive[i, j] > 0) * with_all
         denominator = denominator + pairs.negative[i, j] * (with_all + with_own)
     return -torch.log(numerator / denominator)
 
@@ -94,12 +104,29 @@ def pull_of(given, tau):
     pull = measure_pull(
         given.view @ rows.T,
         torch.cat([own_centers @ rows.T, own[:, None]], 1),
-        torch.cat([pairs.positive, torch.zeros_like(rest)], 1),
+        torch.cat([positive_of(pairs), torch.zeros_like(rest)], 1),
         torch.cat([given.spared, given.spared], 1).to(rest),
-        torch.cat([pairs.positive + rest, rest], 1),
+        torch.cat([positive_of(pairs) + rest, rest], 1),
         tau,
     )
     return pull, own
+
+
+@given(seeds)
+def test_the_sides_of_some_rows_are_those_of_the_whole_batch(seed):
+    given = batch(seed)
+    asked = torch.tensor([1, 4, 5, 11])
+    spared = spared_pairs(given.labels, places(given.near), given.false)
+    assert torch.equal(places(given.spared), spared[:, (spared[0] * len(given.labels) + spared[1]).argsort()])
+    pairs = given.pairs(1.0)
+    rest = pairs.negative * ~given.spared
+    expected = (
+        torch.cat([positive_of(pairs), torch.zeros_like(rest)], 1),
+        torch.cat([given.spared, given.spared], 1),
+        torch.cat([positive_of(pairs) + rest, rest], 1),
+    )
+    for one, other in zip(sides_of(asked, given.labels, places(given.near), spared), expected, strict=True):
+        assert torch.equal(one.double(), other[asked].double())
 
 
 @pytest.fixture(scope="module")
@@ -187,9 +214,9 @@ def test_plain_means_would_call_steps_safe_that_lead_away():
         pairs = given.pairs(1.0)
         rest = pairs.negative * ~given.spared
         sets = (
-            torch.cat([pairs.positive, torch.zeros_like(rest)], 1),
+            torch.cat([positive_of(pairs), torch.zeros_like(rest)], 1),
             torch.cat([given.spared, given.spared], 1).to(rest),
-            torch.cat([pairs.positive + rest, rest], 1),
+            torch.cat([positive_of(pairs) + rest, rest], 1),
         )
         plain = pull._replace(
             **{

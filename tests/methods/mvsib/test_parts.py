@@ -51,24 +51,23 @@ def test_chunks_do_not_change_the_heaviest_neighbours(monkeypatch):
         np.testing.assert_array_equal(one, other)
 
 
-def test_who_is_near_in_a_batch_is_who_the_tables_name():
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_who_is_near_in_a_batch_is_who_the_tables_name(share):
     pairs, _, _ = joined_pairs()
-    rows = np.array([5, 9, 30, 5, 41, 2, 17])
-    near = pairs.among(rows).numpy()
+    pairs.disturb(share, np.random.default_rng(0))
+    rows = np.random.default_rng(1).permutation(60)[:25]
     names = {int(row): pairs.neighbours(np.array([row])) for row in rows}
-    for i, one in enumerate(rows):
-        for j, other in enumerate(rows):
-            if i == j:
-                assert not near[i, j]
-                continue
-            said = any(
-                theirs in numbers[0][weights[0] > 0]
-                for (numbers, weights), theirs in ((names[one], other), (names[other], one))
-            )
-            if one == other:
-                assert near[i, j]
-            elif 5 not in (one, other):  # a row that is there twice is found once at least
-                assert near[i, j] == said
+    said = {
+        (i, j)
+        for i, one in enumerate(rows)
+        for j, other in enumerate(rows)
+        for mine, theirs in ((one, other), (other, one))
+        if i != j and theirs in names[int(mine)][0][0][names[int(mine)][1][0] > 0]
+    }
+    for _ in range(2):
+        found = pairs.among(rows).T.tolist()
+        assert len(found) == len(said)
+        assert {tuple(pair) for pair in found} == said
 
 
 def test_noise_replaces_the_asked_share_and_none_brings_the_neighbours_back():

@@ -26,7 +26,7 @@ def memberships(squares: Tensor, widths: Tensor) -> Tensor:
     >>> memberships(torch.tensor([[1.0, 1.0]]), torch.tensor([1.0, 1.0]))
     tensor([[0.5000, 0.5000]])
     """
-    return (-squares / (2 * widths.square())).softmax(1)
+    return (-squares / (2 * widths.square())).softmax(-1)
 
 
 def doubt(shares: Tensor, present: Tensor, balance: float) -> Tensor:
@@ -39,9 +39,9 @@ def doubt(shares: Tensor, present: Tensor, balance: float) -> Tensor:
 
     Parameters
     ----------
-    shares : Tensor of shape (b, k)
-        From `memberships`.
-    present : Tensor of bool, shape (b,)
+    shares : Tensor of shape (..., b, k)
+        From `memberships`; of several views one after another.
+    present : Tensor of bool, shape (..., b)
         Which rows have the view.
     balance : float
         alpha, the one of Eq. 11 (M15).
@@ -51,20 +51,19 @@ def doubt(shares: Tensor, present: Tensor, balance: float) -> Tensor:
     >>> doubt(torch.tensor([[1.0, 0.0], [0.5, 0.5]]), torch.tensor([True, True]), 0.5)
     tensor([0., 1.])
     """
-    entropy = -torch.special.xlogy(shares, shares).sum(1)
-    if shares.shape[1] == 1:
+    entropy = -torch.special.xlogy(shares, shares).sum(-1)
+    if shares.shape[-1] == 1:
         return torch.zeros_like(entropy)
-    largest = shares.topk(2, dim=1).values
-    gap = largest[:, 0] - largest[:, 1]
+    largest = shares.topk(2, dim=-1).values
+    gap = largest[..., 0] - largest[..., 1]
     found = balance * _stretched(entropy, present) + (1 - balance) * (1 - _stretched(gap, present))
     return torch.where(present, found, 0.0)
 
 
 def _stretched(values: Tensor, present: Tensor) -> Tensor:
     """Return values with the least of the present ones at 0 and the largest at 1; zeros where all are equal."""
-    if not present.any():
-        return torch.zeros_like(values)
-    low, high = values[present].min(), values[present].max()
+    low = torch.where(present, values, torch.inf).amin(-1, keepdim=True)
+    high = torch.where(present, values, -torch.inf).amax(-1, keepdim=True)
     return ((values - low) / (high - low).clamp(min=_LEAST)).clamp(0, 1)
 
 

@@ -19,7 +19,7 @@ from coterie.ops.kmeans import kmeans
 from coterie.ops.matching import match_centers
 
 _LEAST_WIDTH = 1e-3
-_CHUNK = 4096
+_CHUNK = 512
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from coterie.ops.groups import count_and_sum
 
@@ -77,14 +78,81 @@ class Pairs(NamedTuple):
 
     Attributes
     ----------
-    positive : Tensor of shape (b, b)
-        Weights of the attraction, a row's own included; 0 where a pair does not attract.
+    places : Tensor of shape (2, m)
+        The pairs that attract, first the row and then the other; few of all, a row and itself included.
+    weights : Tensor of shape (m,)
+        What they count.
     negative : Tensor of shape (b, b)
         Weights omega of the repulsion; 0 where a pair does not repel.
     """
 
-    positive: Tensor
+    places: Tensor
+    weights: Tensor
     negative: Tensor
+
+    def among(self, rows: Tensor) -> Pairs:
+        """Return the pairs among some rows of the batch, in ascending order."""
+        places = _numbered(rows, len(self.negative))[self.places]
+        kept = (places >= 0).all(0)
+        return Pairs(places[:, kept], self.weights[kept], self.negative[rows][:, rows])
+
+
+def _same(labels: Tensor) -> Tensor:
+    """Return 1 for pairs of one cluster and 0 for others, (b, b); a line is copied, not compared."""
+    kinds, kind = labels.unique(return_inverse=True)
+    return (kinds[:, None] == labels).float()[kind]
+
+
+def _numbered(rows: Tensor, n_rows: int) -> Tensor:
+    """Return the places that all rows have among some, (n_rows,); -1 for those that are not there."""
+    nobody = torch.full((n_rows,), -1, device=rows.device)
+    return nobody.index_copy_(0, rows, torch.arange(len(rows), device=rows.device))
+
+
+def spared_pairs(labels: Tensor, near: Tensor, false: Tensor) -> Tensor:
+    """Return the neighbours in other clusters of which one is routed as a false negative, (2, s): FN(i).
+
+    Parameters
+    ----------
+    labels : Tensor of shape (b,)
+    near : Tensor of shape (2, m)
+        Pairs of neighbours.
+    false : Tensor of bool, shape (b,)
+    """
+    one, other = near
+    return near[:, (labels[one] != labels[other]) & (false[one] | false[other])]
+
+
+def sides_of(rows: Tensor, labels: Tensor, near: Tensor, spared: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the weights with which all b rows of the consensus, then of the view, enter the loss of some rows.
+
+    Three tables (m, 2 b): of what attracts, of possible false negatives, of the rest of the denominator.
+
+    Parameters
+    ----------
+    rows : Tensor of shape (m,)
+        Different rows of the batch.
+    labels : Tensor of shape (b,)
+    near : Tensor of shape (2, p)
+        Pairs of neighbours, as for `row_pairs`.
+    spared : Tensor of shape (2, s)
+        From `spared_pairs`.
+    """
+    line = _numbered(rows, len(labels))
+    differing = 1 - _same(labels)[rows]
+
+    def table(pairs: Tensor) -> Tensor:
+        asked = line[pairs[0]] >= 0
+        return torch.zeros_like(differing).index_put_(
+            (line[pairs[0, asked]], pairs[1, asked]), differing.new_ones(())
+        )
+
+    attract = table(near) * (1 - differing)
+    attract[torch.arange(len(rows), device=rows.device), rows] = 1
+    false = table(spared)
+    rest = differing - false
+    nothing = torch.zeros_like(rest)
+    return torch.cat([attract, nothing], 1), false.repeat(1, 2), torch.cat([attract + rest, rest], 1)
 
 
 def row_pairs(
@@ -95,8 +163,8 @@ def row_pairs(
     Parameters
     ----------
     labels : Tensor of shape (b,)
-    near : Tensor of bool, shape (b, b)
-        Whether two rows are neighbours in some view.
+    near : Tensor of shape (2, m)
+        Pairs of different rows that are neighbours in some view, each once in both directions.
     false : Tensor of bool, shape (b,)
         Rows routed as false negatives.
     weight : Tensor of shape () or (b,)
@@ -113,59 +181,132 @@ def row_pairs(
 
     Examples
     --------
-    >>> near = torch.tensor([[False, True], [True, False]])
-    >>> nobody = torch.tensor([False, False])
+    >>> near, nobody = torch.tensor([[0, 1], [1, 0]]), torch.tensor([False, False])
     >>> pairs = row_pairs(torch.tensor([0, 1]), near, nobody, torch.tensor(0.1), "denominator", 0.1, True)
-    >>> pairs.positive, pairs.negative
-    (tensor([[1., 0.],
-            [0., 1.]]), tensor([[0., 1.],
+    >>> pairs.places, pairs.negative
+    (tensor([[0, 1],
+            [0, 1]]), tensor([[0., 1.],
             [1., 0.]]))
     """
-    itself = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
+    itself = torch.arange(len(labels), device=labels.device).expand(2, -1)
     if not with_labels:
-        attract = near | itself
-        return Pairs(attract.float(), (~attract).float())
-    same = labels[:, None] == labels
-    doubtful = false[:, None] | false
-    positive = ((near & same) | itself).float()
-    negative = (~same).float()
-    if mode in ("denominator", "both"):
-        negative = torch.where(~same & near & doubtful, weight.expand(len(labels))[:, None], negative)
+        places = torch.cat([itself, near], 1)
+        negative = torch.ones(len(labels), len(labels), device=labels.device)
+        negative[places[0], places[1]] = 0
+        return Pairs(places, torch.ones(places.shape[1], device=labels.device), negative)
+    kin = near[:, labels[near[0]] == labels[near[1]]]
+    weights = torch.ones(kin.shape[1], device=labels.device)
     if mode in ("numerator", "both"):
-        positive = torch.where((positive > 0) & doubtful & ~itself, mask, positive)
-    return Pairs(positive, negative)
+        weights[false[kin[0]] | false[kin[1]]] = mask
+    negative = (1 - _same(labels)).to(weight.dtype)
+    if mode in ("denominator", "both"):
+        one, other = spared_pairs(labels, near, false)
+        negative[one, other] = weight.expand(len(labels))[one]
+    places = torch.cat([itself, kin], 1)
+    return Pairs(places, torch.cat([torch.ones_like(itself[0], dtype=weights.dtype), weights]), negative)
 
 
-def row_contrast(view: Tensor, consensus: Tensor, pairs: Pairs, tau: float) -> Tensor:
-    r"""Return how badly a view's rows find their partners in the consensus (Eq. 44 in the form of the specification).
+class Contrasts(NamedTuple):
+    """Two losses of the cosines of a view, means over rows.
+
+    Attributes
+    ----------
+    rows : Tensor of shape ()
+        How badly rows find their partners in the consensus (Eq. 44).
+    across : Tensor of shape ()
+        How badly they find the rows of their cluster in the view (Eq. 49); 0 where it is not asked for.
+    """
+
+    rows: Tensor
+    across: Tensor
+
+
+def contrasts(
+    view: Tensor, consensus: Tensor, pairs: Pairs, tau: float, kin: Tensor | None = None
+) -> Contrasts:
+    r"""Return the contrast of rows (Eq. 44 in the form of the specification) and that across rows (Eq. 49).
 
     .. math:: -\log \frac{\sum_+ w_{ij} e^{z_i \bar z_j / \tau}}
         {\sum_+ e^{z_i \bar z_j / \tau} + \sum_- \omega_{ir} (e^{z_i \bar z_r / \tau} + e^{z_i z_r / \tau})}
+        \quad\text{and}\quad
+        -\sum_j \hat S_{ij} \log \frac{e^{z_i z_j / \tau}}{\sum_{r \ne i} e^{z_i z_r / \tau}}
 
-    The mean over rows, never negative unless a weight exceeds 1.
+    The first is a mean over rows, never negative unless a weight exceeds 1, the second over those that have a pair.
 
     Parameters
     ----------
     view, consensus : Tensor of shape (b, d)
-        Unit rows.
+        Unit rows; the same tensor twice is the consensus beside itself.
     pairs : Pairs
     tau : float
         At least 0.025.
+    kin : Tensor of shape (b, b), optional
+        The weights S of pairs, from `pair_weights`; they get no gradient.
 
     Examples
     --------
     >>> rows = torch.eye(2)
-    >>> pairs = Pairs(torch.eye(2), 1 - torch.eye(2))
-    >>> float(row_contrast(rows, rows, pairs, tau=0.05)) < 1e-6
+    >>> pairs = Pairs(torch.tensor([[0, 1], [0, 1]]), torch.ones(2), 1 - torch.eye(2))
+    >>> float(contrasts(rows, rows, pairs, tau=0.05).rows) < 1e-6
     True
     """
-    # Of what cosines fall short of 1, exponentials neither overflow nor vanish for a tau of at least 1 / 40.
-    with_all = ((view @ consensus.T - 1) / tau).exp()
-    with_own = ((view @ view.T - 1) / tau).exp()
-    attract = (pairs.positive * with_all).sum(1)
-    linked = ((pairs.positive > 0) * with_all).sum(1)
-    repel = (pairs.negative * (with_all + with_own)).sum(1)
-    return ((linked + repel).log() - attract.log()).mean()
+    others, negative = view, 2 * pairs.negative
+    if view is not consensus:
+        others, negative = torch.cat([consensus, view]), pairs.negative
+    return Contrasts(*_Contrasts.apply(view, others, pairs.places, pairs.weights, negative, kin, tau))
+
+
+class _Contrasts(torch.autograd.Function):
+    """The contrasts of rows (b, d) with one or two tables of b others, one below the other, the last their own view.
+
+    Both need the same cosines, and their gradients are written out and taken at once, while the table of cosines is
+    at hand: autograd would write a dozen such tables, and most of an epoch's time would go there. With e = exp(cosine
+    / tau) and the sums A of the numerator and D of the denominator, the gradient for a cosine is (omega e / D + e / D
+    - w e / A) / tau, the last two for the few pairs that attract; and 1 / D is taken by the products with rows.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        rows: Tensor,
+        others: Tensor,
+        places: Tensor,
+        weights: Tensor,
+        negative: Tensor,
+        kin: Tensor | None,
+        tau: float,
+    ) -> tuple[Tensor, Tensor]:
+        n_rows, (line, column) = len(rows), places
+        table = rows / tau @ others.T
+        own = table[:, -n_rows:]
+        wanted = table.new_zeros(()) if kin is None else (kin * own).sum(1)
+        # At most e^40 and at least e^-40 for a tau of at least 1 / 40: these neither overflow nor vanish.
+        table.exp_()
+        pulls = table[line, column]
+        attract, linked = rows.new_zeros(2, n_rows)
+        attract.index_add_(0, line, weights * pulls)
+        linked.index_add_(0, line, pulls)
+        across, step_across = rows.new_zeros(()), None
+        if kin is not None:
+            paired = kin.sum(1) > 0
+            n_paired = paired.sum().clamp(min=1)
+            reach = own.fill_diagonal_(0).sum(1)
+            across = torch.where(paired, reach.log() - wanted, 0.0).sum() / n_paired
+            steps = (own * (paired / reach)[:, None]).sub_(kin)
+            step_across = (steps @ rows + steps.T @ rows) / (tau * n_paired)
+        table.view(n_rows, -1, n_rows).mul_(negative[:, None])
+        total = linked + table.sum(1)
+        table.index_put_((line, column), pulls * (1 - weights * (total / attract)[line]), accumulate=True)
+        factor = (1 / (tau * n_rows * total))[:, None]
+        ctx.save_for_backward(factor * (table @ others), table.T @ (factor * rows), step_across)
+        return (total.log() - attract.log()).mean(), across
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, by_rows: Tensor, by_across: Tensor) -> tuple[Tensor | None, ...]:
+        step, step_others, step_across = ctx.saved_tensors
+        step = by_rows * step if step_across is None else by_rows * step + by_across * step_across
+        return step, by_rows * step_others, None, None, None, None, None
 
 
 def pair_weights(labels: Tensor, certainty: Tensor) -> Tensor:
@@ -184,27 +325,17 @@ def pair_weights(labels: Tensor, certainty: Tensor) -> Tensor:
             [1., 0., 0.],
             [0., 0., 0.]])
     """
-    weights = torch.minimum(certainty[:, None], certainty) * (labels[:, None] == labels)
-    weights = weights.fill_diagonal_(0)
-    return weights / weights.sum(1, keepdim=True).clamp(min=torch.finfo(weights.dtype).tiny)
+    weights = torch.minimum(certainty[:, None], certainty) * _same(labels)
+    return summing_to_one(weights.fill_diagonal_(0))
 
 
-def cross_contrast(rows: Tensor, weights: Tensor, tau: float) -> Tensor:
-    r"""Return the cross-entropy of whom unit rows (b, d) find near from whom they should (Eq. 49).
-
-    .. math:: -\frac{1}{|J|} \sum_{i \in J} \sum_j \hat S_{ij}
-        \log \frac{e^{z_i z_j / \tau}}{\sum_{r \ne i} e^{z_i z_r / \tau}}
-
-    over the rows J that have a pair.
+def summing_to_one(weights: Tensor) -> Tensor:
+    """Return weights whose rows sum to one; empty rows stay empty.
 
     Examples
     --------
-    >>> rows = torch.eye(2)[[0, 0, 1, 1]]
-    >>> float(cross_contrast(rows, pair_weights(torch.tensor([0, 0, 1, 1]), torch.ones(4)), tau=0.05)) < 1e-6
-    True
+    >>> summing_to_one(torch.tensor([[1.0, 3.0], [0.0, 0.0]]))
+    tensor([[0.2500, 0.7500],
+            [0.0000, 0.0000]])
     """
-    paired = weights.sum(1) > 0
-    if not paired.any():
-        return rows.sum() * 0
-    logits = (rows @ rows.T / tau).fill_diagonal_(-torch.inf).log_softmax(1)
-    return -(weights * logits.masked_fill(weights == 0, 0)).sum(1)[paired].mean()
+    return weights / weights.sum(1, keepdim=True).clamp(min=torch.finfo(weights.dtype).tiny)

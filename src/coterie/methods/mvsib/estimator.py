@@ -324,16 +324,16 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         return fitting.make_task(params, parts)
 
     def _follow(self, task: MVSIBTask, loop: Loop) -> None:
-        task.update()
+        task.started = True
         loop.run()
 
     def _conclude(self, parts: Parts, task: MVSIBTask) -> None:
-        task.update()
+        table = task.update()
         self.network_, self.view_agreement_ = parts.network, parts.agreement
         self.route_ = task.last_routes.numpy().astype(np.int64)
         labels, doubts, sample, exemplars = [], [], [], NearestRows(self.n_clusters)
         device, step = parts.network.centers.device, math.ceil(parts.batches.views.n_rows / SAMPLE_ROWS)
-        for consensus, costs in self._embedded(parts.batches, parts.seen):
+        for consensus, costs in self._costs(table.consensus):
             labels.append(costs.argmin(1).numpy())
             with torch.no_grad():
                 doubts.append(parts.network.predicted_doubt(consensus.to(device)).cpu().numpy())
@@ -363,14 +363,14 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         with thread_cap(self.n_threads):
             idle = self.network_.idle.cpu().numpy()
             batches = Batches(fitting.counted(data, idle), self.scaler_, batch_size=self.batch_size, seed=0)
-            yield from self._embedded(batches)
+            for part in embedded_rows(self.network_, batches):
+                yield from self._costs(part.consensus)
 
-    def _embedded(self, batches: Batches, seen: bool = False) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield the consensus of rows and their squared distances to the centres."""
+    def _costs(self, consensus: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield rows of the consensus and their squared distances to the centres."""
         centers = self.network_.centers.cpu()
-        for part in embedded_rows(self.network_, batches, seen):
-            for rows, size in passes(part.consensus):
-                yield rows[:size], squared_distances(rows, centers)[:size]
+        for rows, size in passes(consensus):
+            yield rows[:size], squared_distances(rows, centers)[:size]
 
     # Saving
 

@@ -203,6 +203,7 @@ def condensed(batches: Batches, network: MVSIBNetwork) -> tuple[Batches, bool]:
         tensors = [torch.from_numpy(view).to(network.centers.device) for view in rows]
         pieces.append([one.cpu().numpy() for one in network.see(tensors)])
     seen = as_views([np.concatenate(parts) for parts in zip(*pieces, strict=True)], mask=views.present)
+    seen.check()  # else every batch would be searched for missing rows
     return Batches(seen, Scaler("none").fit(seen), batch_size=batches.batch_size, seed=batches.seed), True
 
 

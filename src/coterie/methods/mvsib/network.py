@@ -122,7 +122,7 @@ class MVSIBNetwork(nn.Module):
     def fuse(self, units: Sequence[Tensor], present: Tensor) -> Tensor:
         """Return the consensus of unit rows: the mean of the views that a row has, by their weights, made unit."""
         shares = present * self.view_weights
-        total = torch.einsum("bv,vbd->bd", shares, torch.stack(list(units)))
+        total = sum((shares[:, v, None] * unit for v, unit in enumerate(units)), units[0].new_zeros(()))
         return F.normalize(total, dim=1, eps=_LEAST)
 
     def reconstruction(self, found: Embedded) -> Tensor:

@@ -45,15 +45,11 @@ class JoinedPairs(Pairs):
         self._chamber, self._local = np.zeros(n_rows, dtype=np.int32), np.zeros(n_rows, dtype=np.int64)
         for chamber, numbers in enumerate(batches.chambers):
             self._chamber[numbers], self._local[numbers] = chamber, np.arange(len(numbers))
+        self._places = np.full(n_rows, -1, dtype=np.int32)
 
     def disturb(self, share: float, rng: np.random.Generator) -> None:
         """Replace a share of every row's neighbours by rows drawn at random; the true ones come back with 0."""
-        self._tables = [
-            np.where(
-                rng.random(table.shape) < share, rng.integers(len(table), size=table.shape), table
-            ).astype(table.dtype)
-            for table in self._true
-        ]
+        self._tables = [_disturbed(table, share, rng) for table in self._true]
 
     def neighbours(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the numbers and the weights of the neighbours of rows, both (m, k); rows of one chamber."""
@@ -62,17 +58,28 @@ class JoinedPairs(Pairs):
         return self._numbers[chamber][self._tables[chamber][local]], weights
 
     def among(self, rows: np.ndarray) -> Tensor:
-        """Return which rows of a batch are neighbours, or the same row twice, (m, m) bool."""
-        table, weights = self.neighbours(rows)
-        order = np.argsort(rows, kind="stable")
-        places = np.minimum(np.searchsorted(rows, table, sorter=order), len(rows) - 1)
-        found = order[places]
-        hit = (rows[found] == table) & (weights > 0)
-        near = rows[:, None] == rows
-        near[np.nonzero(hit)[0], found[hit]] = True
-        near |= near.T
-        np.fill_diagonal(near, False)
-        return torch.from_numpy(near)
+        """Return which different rows of a batch are neighbours: the places of both, (2, pairs).
+
+        Every pair is there once in both directions; rows of one chamber.
+        """
+        chamber = self._chamber[rows[0]]
+        table = self._numbers[chamber][self._tables[chamber][self._local[rows]]]
+        self._places[rows] = np.arange(len(rows))
+        found = self._places[table]
+        self._places[rows] = -1
+        one, column = np.nonzero(found >= 0)
+        other = found[one, column]
+        near = np.zeros((len(rows), len(rows)), dtype=bool)
+        near[one, other] = near[other, one] = True
+        np.fill_diagonal(near, False)  # where a row has too few neighbours it stands itself
+        return torch.from_numpy(np.stack(np.divmod(np.flatnonzero(near), len(rows))))
+
+
+def _disturbed(table: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+    """Return a table of neighbours with a share replaced at random; where a row stands itself it stays."""
+    noise = rng.integers(len(table), size=table.shape, dtype=table.dtype)
+    replaced = (rng.random(table.shape) < share) & (table != np.arange(len(table))[:, None])
+    return np.where(replaced, noise, table)
 
 
 def heaviest(graph: sparse.csr_matrix, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:
@@ -96,11 +103,13 @@ def heaviest(graph: sparse.csr_matrix, n_neighbors: int) -> tuple[np.ndarray, np
         part = slice(first, first + _CHUNK)
         common = (ties[part] @ ties).multiply(ties[part])
         scores = sparse.csr_matrix(graph[part].multiply(common) + 1e-3 * graph[part])
-        for row, (low, high) in enumerate(zip(scores.indptr, scores.indptr[1:], strict=False)):
-            own = scores.data[low:high]
-            best = np.argsort(-own, kind="stable")[:n_neighbors]
-            table[first + row, : len(best)] = scores.indices[low:high][best]
-            weights[first + row, : len(best)] = own[best]
+        line = np.repeat(np.arange(scores.shape[0]), np.diff(scores.indptr))
+        order = np.lexsort((-scores.data, line))  # within a line the heaviest first
+        rank = np.arange(len(line)) - scores.indptr[line]
+        best = rank < n_neighbors
+        chosen = order[best]
+        table[first + line[best], rank[best]] = scores.indices[chosen]
+        weights[first + line[best], rank[best]] = scores.data[chosen]
     return table, _whole(weights)
 
 

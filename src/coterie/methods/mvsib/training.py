@@ -16,20 +16,19 @@ from torch import Tensor
 from coterie.collectives import ALONE, Collectives
 from coterie.data.batches import Batch, Batches
 from coterie.engine.schedule import mixed_seed
-from coterie.methods.mvsib import certainty, contrast, guarantees, minority, pushpull, routing
+from coterie.methods.mvsib import certainty, routing
 from coterie.methods.mvsib.clusters import Clusters, Table, describe, evidence_of_all, moved_labels
+from coterie.methods.mvsib.losses import ClusterLosses, Notes, Scene, mean_contrasts, no_clusters
 from coterie.methods.mvsib.network import Embedded, MVSIBNetwork
 from coterie.methods.mvsib.pairing import JoinedPairs
 from coterie.methods.mvsib.routing import Evidence, Router
 from coterie.methods.mvsib.settings import Settings
 from coterie.nn.forward import passes
-from coterie.ops.distances import nearest, squared_distances
+from coterie.ops.distances import nearest
 from coterie.ops.groups import cluster_means
 from coterie.ops.kmeans import kmeans
 from coterie.store import below
 
-_MMD, _REPULSION, _BOUNDS = 0.1, 1.0, 0.1
-_REPULSION_WIDTH = 0.5
 _FEWEST = 10
 
 
@@ -82,6 +81,7 @@ class MVSIBTask:
         self.device = network.centers.device
         self.optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
         self.clusters: Clusters | None = None
+        self.started = False
         self.routes = torch.zeros(batches.views.n_rows, dtype=torch.int8)
         self._routes_before = self.last_routes = self.routes
         self._labels: Tensor | None = None
@@ -90,12 +90,8 @@ class MVSIBTask:
         self._epoch = 0
         self._draws = torch.Generator()
         self._router = _make_router(settings, seed)
-        self._notes: dict[str, list[float]] = {}
-
-    @property
-    def started(self) -> bool:
-        """Whether there are clusters yet."""
-        return self._labels is not None
+        self._idle = network.idle.tolist()
+        self._notes = Notes()
 
     # The loop's steps
 
@@ -103,37 +99,36 @@ class MVSIBTask:
         """Seed the epoch's draws; embed all rows and bring the clusters up to date."""
         self._epoch = epoch
         self._draws.manual_seed(mixed_seed(self.seed, epoch))
-        self._notes = {}
-        self.network.train()
+        self._notes = Notes()
         if self.settings.in_warmup(epoch):
             return
         if self.pairs is not None and self.settings.neighbor_noise > 0:
             self.pairs.disturb(self.settings.neighbor_noise, np.random.default_rng([self.seed, epoch]))
-        if self.started:
-            self.update()
-        else:
-            self.start()
+        table = self.update() if self.started else self._first()
+        if self.pairs is not None and self.clusters is not None and self.settings.routes_rows(epoch):
+            self._evidence = evidence_of_all(
+                table, self.clusters.to(torch.device("cpu")), self._neighbours_of_all()
+            )
         self._routes_before, self.routes = self.routes, torch.zeros_like(self.routes)
         if self._evidence is not None:
-            self._note("mean_votes", self._evidence.votes)
+            self._notes.add("mean_votes", self._evidence.votes)
 
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], None]:
         """Return the losses of the stage on rows and their partners."""
         settings, stage = self.settings, self.settings.stage(self._epoch)
-        whole = batch.with_partners()
+        whole = batch.with_partners().distinct()
         rows = whole.rows
         found = self.network(self._seen(whole.views), self._present(rows))
-        near = torch.eye(len(rows), dtype=torch.bool) if self.pairs is None else self.pairs.among(rows)
+        near = torch.zeros(2, 0, dtype=torch.long) if self.pairs is None else self.pairs.among(rows)
         near = near.to(self.device)
         terms: dict[str, Tensor] = {}
         if settings.reconstruction_weight > 0:
             terms["reconstruction"] = settings.reconstruction_weight * self.network.reconstruction(found)
+        scene = Scene(found, near, self._idle)
         if stage == 0:
-            nobody = torch.zeros(len(rows), dtype=torch.bool, device=self.device)
-            pairs = contrast.row_pairs(nobody.long(), near, nobody, torch.ones(()), "denominator", 1.0, False)
-            terms["rows"] = settings.row_weight * self._row_loss(found, pairs)
+            terms["rows"] = settings.row_weight * no_clusters(scene, settings.tau)
         else:
-            terms |= self._cluster_terms(rows, found, near, stage)
+            terms |= self._cluster_terms(rows, scene, stage)
         return {"loss": torch.stack(list(terms.values())).sum(), **terms}, None
 
     def after_step(self, carried: None) -> None:
@@ -145,7 +140,7 @@ class MVSIBTask:
         if stage == 0:
             return {"phase": "warm-up"}
         record: dict[str, float | str | int] = {"phase": f"stage {stage}", "changed": self._changed}
-        record |= {name: float(np.mean(values)) for name, values in self._notes.items()}
+        record |= self._notes.means()
         self.last_routes = torch.where(self.routes != routing.NO_ROUTE, self.routes, self.last_routes)
         routed = int((self.routes != routing.NO_ROUTE).sum())
         if routed >= _FEWEST:  # the last epochs route next to nobody, and shares of nobody mean nothing (M14)
@@ -173,12 +168,16 @@ class MVSIBTask:
         self.routes, self._routes_before = state["routes"].cpu(), state["routes_before"].cpu()
         self.last_routes = state["last_routes"].cpu()
         self._labels = state["labels"].cpu() if "labels" in state else None
+        self.started = self._labels is not None
 
     # Clusters
 
-    @torch.no_grad()
     def start(self, in_haste: bool = False) -> None:
         """Find the first clusters: those of the joined graph, or of k-means where there is no graph."""
+        self._first()
+
+    @torch.no_grad()
+    def _first(self) -> Table:
         table = self.embed_all()
         k = self.settings.n_clusters
         generator = torch.Generator().manual_seed(mixed_seed(self.seed, -1))
@@ -192,26 +191,25 @@ class MVSIBTask:
         else:
             labels = nearest(table.consensus, centers)[0]
             labels[rows] = self.beginning.labels
-        self._take(table, labels)
+        return self._take(table, labels)
 
     @torch.no_grad()
-    def update(self) -> None:
-        """Move the clusters to where k-means finds them now; they keep their numbers."""
+    def update(self) -> Table:
+        """Move the clusters to where k-means finds them now; they keep their numbers. Return all rows embedded."""
         generator = torch.Generator().manual_seed(mixed_seed(self.seed, -2 - self._epoch))
         table = self.embed_all()
         held = self._labels if self.settings.holds_start(self._epoch) else None
-        self._take(
+        return self._take(
             table, moved_labels(table, self.network.centers.cpu(), generator) if held is None else held
         )
 
-    def _take(self, table: Table, labels: Tensor) -> None:
+    def _take(self, table: Table, labels: Tensor) -> Table:
         self._changed = 1.0 if self._labels is None else float((self._labels != labels).double().mean())
-        self._labels = labels
+        self._labels, self.started = labels, True
         clusters = describe(table, labels, self.settings.n_clusters)
         self.network.centers.copy_(clusters.centers)
         self.clusters = clusters.to(self.device)
-        if self.pairs is not None:
-            self._evidence = evidence_of_all(table, clusters, self._neighbours_of_all())
+        return table
 
     def _neighbours_of_all(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         assert self.pairs is not None
@@ -220,7 +218,7 @@ class MVSIBTask:
 
     @torch.no_grad()
     def embed_all(self) -> Table:
-        """Embed all rows, in evaluation mode; on the CPU."""
+        """Embed all rows; on the CPU."""
         parts = list(embedded_rows(self.network, self.batches, self.seen))
         views = [torch.cat(pieces) for pieces in zip(*(part.views for part in parts), strict=True)]
         present = torch.cat([part.present for part in parts])
@@ -228,64 +226,33 @@ class MVSIBTask:
 
     # Losses of the stages
 
-    def _cluster_terms(
-        self, rows: np.ndarray, found: Embedded, near: Tensor, stage: int
-    ) -> dict[str, Tensor]:
-        settings, clusters = self.settings, self.clusters
-        assert clusters is not None
-        labels = clusters.labels[torch.from_numpy(rows)].to(self.device)
-        guess = self.network.predicted_doubt(found.consensus)
-        terms = {"doubt": settings.doubt_weight * F.mse_loss(guess, self._doubt(found, clusters))}
+    def _cluster_terms(self, rows: np.ndarray, scene: Scene, stage: int) -> dict[str, Tensor]:
+        settings = self.settings
+        assert self.clusters is not None
+        labels = self.clusters.labels[torch.from_numpy(rows)].to(self.device)
+        losses = ClusterLosses(scene, labels, self.clusters, settings, self._notes)
+        guess = self.network.predicted_doubt(scene.found.consensus)
+        terms = {"doubt": settings.doubt_weight * F.mse_loss(guess, losses.doubt())}
         opening = certainty.gate(guess.detach().mean(), *settings.gate, settings.gate_window)
-        self._note("gate", opening)
+        self._notes.add("gate", opening)
         routes = torch.zeros(len(rows), dtype=torch.long, device=self.device)
-        if settings.routes_rows(self._epoch):
+        routed = settings.routes_rows(self._epoch)
+        if routed:
             routes = self._route(rows, guess.detach(), stage)
-        pairs = self._row_pairs(labels, near, routes == routing.FALSE_NEGATIVE, opening, found, clusters)
-        terms["rows"] = settings.row_weight * self._row_loss(found, pairs)
+        pairs = losses.pairs(routes == routing.FALSE_NEGATIVE, opening, routed)
+        opened = settings.cross_weight * settings.cross_gate(self._epoch) if stage == 3 else 0.0
+        found = mean_contrasts(scene, pairs, settings.tau, losses.kin() if opened > 0 else None)
+        terms["rows"] = settings.row_weight * found.rows
+        if opened > 0:
+            terms["cross"] = opened * found.across
         if stage >= 2 and settings.hard_weight > 0:
-            hard = routes == routing.HARD_NEGATIVE
-            terms["hard"] = settings.hard_weight * opening * self._hard_loss(found, labels, hard, clusters)
-        pseudo = self._pseudo_rows(found, labels, clusters) if stage == 3 else None
+            terms["hard"] = settings.hard_weight * opening * losses.hard(routes == routing.HARD_NEGATIVE)
+        pseudo = losses.pseudo_rows(self._draws) if stage == 3 else None
         if settings.cluster_weight > 0:
-            terms["clusters"] = settings.cluster_weight * self._cluster_loss(found, labels, pseudo)
-        if stage == 3 and settings.cross_weight > 0:
-            opened = settings.cross_gate(self._epoch)
-            terms["cross"] = settings.cross_weight * opened * self._cross_loss(found, labels, clusters)
+            terms["clusters"] = settings.cluster_weight * losses.of_clusters(pseudo)
         if pseudo is not None:
-            terms["minority"] = settings.minority_weight * self._minority_loss(
-                found, labels, pseudo, clusters
-            )
+            terms["minority"] = settings.minority_weight * losses.of_small(pseudo)
         return terms
-
-    def _over_views(self, found: Embedded) -> Iterator[tuple[int, Tensor]]:
-        """Yield the views that say something, and which rows of the batch have them."""
-        for v in range(len(found.views)):
-            if not self.network.idle[v]:
-                yield v, found.present[:, v].nonzero()[:, 0]
-
-    def _row_loss(self, found: Embedded, pairs: contrast.Pairs) -> Tensor:
-        """Return the contrast of rows, of each view with the consensus, the mean over views."""
-        tau, whole = self.settings.tau, found.present.all()
-        losses = []
-        for v, own in self._over_views(found):
-            if whole:
-                losses.append(contrast.row_contrast(found.views[v], found.consensus, pairs, tau))
-            elif len(own) > 1:
-                some = contrast.Pairs(*(one[own][:, own] for one in pairs))
-                losses.append(contrast.row_contrast(found.views[v][own], found.consensus[own], some, tau))
-        losses.append(contrast.row_contrast(found.consensus, found.consensus, pairs, tau))
-        return torch.stack(losses).mean()
-
-    @torch.no_grad()
-    def _doubt(self, found: Embedded, clusters: Clusters) -> Tensor:
-        """Return how uncertain rows are: the most uncertain view decides (Eq. 12)."""
-        doubts = []
-        for v, _ in self._over_views(found):
-            squares = squared_distances(found.views[v], clusters.view_centers[v])
-            shares = certainty.memberships(squares, clusters.widths[v])
-            doubts.append(certainty.doubt(shares, found.present[:, v], self.settings.doubt_balance))
-        return torch.stack(doubts).amax(0)
 
     @torch.no_grad()
     def _route(self, rows: np.ndarray, guess: Tensor, stage: int) -> Tensor:
@@ -307,154 +274,7 @@ class MVSIBTask:
         self.routes[torch.from_numpy(rows)] = found.to(torch.int8)
         return found.to(self.device)
 
-    def _row_pairs(
-        self,
-        labels: Tensor,
-        near: Tensor,
-        false: Tensor,
-        opening: Tensor,
-        found: Embedded,
-        clusters: Clusters,
-    ) -> contrast.Pairs:
-        """Return who attracts and repels whom; false negatives repel no more than Theorem A allows."""
-        settings = self.settings
-        weight = opening * settings.false_mask
-        doubtful = (labels[:, None] != labels) & near & (false[:, None] | false)
-        first = "false_mass" not in self._notes
-        if settings.routes_rows(self._epoch) and (first or (settings.control and doubtful.any())):
-            weight = self._safe_weight(labels, near, doubtful, weight, found, clusters)
-        return contrast.row_pairs(
-            labels, near, false, weight, settings.false_mode, settings.false_mask, with_labels=True
-        )
-
-    @torch.no_grad()
-    def _safe_weight(
-        self,
-        labels: Tensor,
-        near: Tensor,
-        doubtful: Tensor,
-        weight: Tensor,
-        found: Embedded,
-        clusters: Clusters,
-    ) -> Tensor:
-        """Return g pi for each row, lowered where a view's step would lead from the own centre; and take note."""
-        same = labels[:, None] == labels
-        positive = ((near & same) | torch.eye(len(labels), dtype=torch.bool, device=self.device)).float()
-        others = torch.cat([positive + (~same & ~doubtful), (~same & ~doubtful).float()], 1)
-        false = doubtful.float().repeat(1, 2)
-        positive = torch.cat([positive, torch.zeros_like(positive)], 1)
-        lowest, pulls = weight.expand(len(labels)), []
-        for v, own in self._over_views(found):
-            view = found.views[v]
-            centers = F.normalize(clusters.view_centers[v], dim=1)[labels]
-            everyone = torch.cat([found.consensus, view])
-            itself = (view * centers).sum(1, keepdim=True)
-            pull = guarantees.measure_pull(
-                view @ everyone.T,
-                torch.cat([centers @ everyone.T, itself], 1),
-                positive,
-                false,
-                others,
-                self.settings.tau,
-            )
-            pulls.append((pull, own))
-            if self.settings.control:
-                safe = torch.minimum(lowest, guarantees.controlled_weight(pull, weight))
-                lowest = torch.where(found.present[:, v], safe, lowest)
-        for pull, own in pulls:
-            safety = guarantees.safety(pull, lowest)
-            limits = safety.limit[own][safety.limit[own].isfinite()]
-            self._note("false_mass", safety.theta[own])
-            self._note("safe_share", safety.safe[own].float())
-            self._note("false_limit", limits)
-        return lowest
-
-    def _hard_loss(self, found: Embedded, labels: Tensor, hard: Tensor, clusters: Clusters) -> Tensor:
-        losses = [found.consensus.sum() * 0]
-        for v, _ in self._over_views(found):
-            chosen = hard & found.present[:, v]
-            centers = F.normalize(clusters.view_centers[v], dim=1)
-            rows = found.views[v][chosen]
-            push, pull = pushpull.push_pull(rows, labels[chosen], centers, self.settings.margin)
-            losses.append(push + pull)
-            if len(centers) > 1:
-                gains = pushpull.separation_gain(rows.detach(), labels[chosen], centers, self.settings.margin)
-                self._note("separation_gain", gains)
-        return torch.stack(losses).sum() / max(1, len(losses) - 1)
-
-    def _cluster_loss(self, found: Embedded, labels: Tensor, pseudo: contrast.Pseudo | None) -> Tensor:
-        losses = []
-        for v, own in self._over_views(found):
-            if len(own):
-                mine = _known(pseudo, labels[own])
-                losses.append(
-                    contrast.cluster_contrast(
-                        found.consensus[own],
-                        found.views[v][own],
-                        labels[own],
-                        self.settings.n_clusters,
-                        self.settings.tau,
-                        mine,
-                    )
-                )
-        return torch.stack(losses).mean()
-
-    def _cross_loss(self, found: Embedded, labels: Tensor, clusters: Clusters) -> Tensor:
-        with torch.no_grad():
-            squares = squared_distances(found.consensus, clusters.centers)
-            shares = certainty.memberships(squares, clusters.consensus_widths)
-            sure = shares.gather(1, labels[:, None])[:, 0]
-        everyone = torch.arange(len(labels), device=self.device)
-        embedded = [(found.consensus, everyone)]
-        embedded += [(found.views[v], own) for v, own in self._over_views(found)]
-        losses = [
-            contrast.cross_contrast(
-                rows[own], contrast.pair_weights(labels[own], sure[own]), self.settings.tau
-            )
-            for rows, own in embedded
-        ]
-        return torch.stack(losses).mean()
-
-    # Small clusters
-
-    def _pseudo_rows(self, found: Embedded, labels: Tensor, clusters: Clusters) -> contrast.Pseudo | None:
-        settings = self.settings
-        if settings.minority_weight == 0:
-            return None
-        small = minority.small_clusters(clusters.sizes, settings.minority_ratio)
-        numbers = [int(c) for c in small.nonzero()[:, 0] if (labels == c).any()]
-        if not numbers:
-            return None
-        drawn = []
-        for c in numbers:
-            own = found.consensus[labels == c]
-            spread = max(1.0, settings.n_pseudo / len(own))
-            drawn.append(
-                F.normalize(minority.pseudo_rows(own, settings.n_pseudo, spread, self._draws), dim=1)
-            )
-            self._note("pseudo_variance", minority.merged_variance(own.detach(), settings.n_pseudo, spread))
-        return contrast.Pseudo(torch.tensor(numbers, device=self.device), torch.stack(drawn))
-
-    def _minority_loss(
-        self, found: Embedded, labels: Tensor, pseudo: contrast.Pseudo, clusters: Clusters
-    ) -> Tensor:
-        gaps = [
-            minority.mean_discrepancy(found.consensus[labels == c], rows)
-            for c, rows in zip(pseudo.clusters, pseudo.rows, strict=True)
-            if (labels == c).sum() > 1
-        ]
-        centers = F.normalize(clusters.centers, dim=1)
-        alike = torch.stack(gaps).mean() if gaps else found.consensus.sum() * 0
-        apart = minority.repulsion(pseudo.rows, _REPULSION_WIDTH)
-        bounds = minority.out_of_bounds(pseudo.rows, pseudo.clusters, centers)
-        return _MMD * alike + _REPULSION * apart + _BOUNDS * bounds
-
     # Small things
-
-    def _note(self, name: str, values: Tensor) -> None:
-        """Remember the mean of some values for the record of the epoch."""
-        if values.numel():
-            self._notes.setdefault(name, []).append(float(values.double().mean()))
 
     def _seen(self, views: Sequence[np.ndarray]) -> list[Tensor]:
         rows = [torch.from_numpy(view).to(self.device) for view in views]
@@ -462,14 +282,6 @@ class MVSIBTask:
 
     def _present(self, rows: np.ndarray) -> Tensor:
         return torch.from_numpy(self.batches.views.present_rows(rows)).to(self.device)
-
-
-def _known(pseudo: contrast.Pseudo | None, labels: Tensor) -> contrast.Pseudo | None:
-    """Return the pseudo-rows of the clusters that are among the labels."""
-    if pseudo is None:
-        return None
-    there = torch.isin(pseudo.clusters, labels)
-    return contrast.Pseudo(pseudo.clusters[there], pseudo.rows[there]) if there.any() else None
 
 
 def _make_router(settings: Settings, seed: int) -> Router | None:
@@ -490,17 +302,15 @@ def embedded_rows(network: MVSIBNetwork, batches: Batches, seen: bool = False) -
         Whether the batches hold what the encoders see, not scaled rows.
     """
     device = network.centers.device
-    network.eval()
-    widths, start = list(batches.views.dims), 0
+    start = 0
     for views in batches.in_order():
         numbers = np.arange(start, start + len(views[0]))
         start += len(numbers)
-        there = torch.from_numpy(batches.views.present_rows(numbers))
-        table = torch.hstack([*(torch.from_numpy(view) for view in views), there.float()]).to(device)
-        for part, size in passes(table):
-            *own, mask = part.split([*widths, len(widths)], dim=1)
-            rows = [one.contiguous() for one in own]
-            found = network(rows if seen else network.see(rows), mask > 0)
+        there = torch.from_numpy(batches.views.present_rows(numbers)).to(device)
+        tables = [torch.from_numpy(view).to(device) for view in views]
+        for (mask, size), *parts in zip(passes(there), *(passes(table) for table in tables), strict=True):
+            rows = [part for part, _ in parts]
+            found = network(rows if seen else network.see(rows), mask)
             yield Embedded(
                 [],
                 [],

@@ -1,0 +1,118 @@
+"""A method under noise among neighbours and in a view, and with classes cut to a few rows."""
+
+# n rows, v views
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.accuracy import settings_of
+from benchmarks.records import add_record, is_recorded, machine, measured, read_records
+from benchmarks.sets import SETS, cut_classes
+from coterie import as_views
+from coterie.data import Views
+from coterie.errors import InputError
+from coterie.methods.registry import find_method
+from coterie.metrics import accuracy, matching
+
+NEIGHBOUR_NOISE = (0.0, 0.1, 0.2, 0.3, 0.5)
+SHARES = (0.3, 1.0)
+SIGNAL_TO_NOISE = (1.0, 0.3, 0.1)
+
+
+def run_robustness(
+    method: str, names: Sequence[str], seeds: Sequence[int], folder: Path, params: dict[str, Any]
+) -> None:
+    """ACC with random neighbours, and with noise on a share of the first view's rows or on all of them."""
+    estimator = find_method(method).load()
+    if "neighbor_noise" not in estimator().get_params():
+        raise InputError(f"{estimator.__name__} has no neighbor_noise to vary; use --method mvsib.")
+    for seed, name in itertools.product(seeds, names):
+        views, truth = SETS[name].load(folder)
+        for noise, given, more in _noises(views, seed):
+            case = _case(
+                estimator, {**params, **more}, {"data": name, "seed": seed, "params": params, **noise}
+            )
+            if is_recorded("robustness", case):
+                continue
+            with measured() as costs:
+                model = estimator(len(np.unique(truth)), random_state=seed, **params, **more).fit(given)
+            _keep("robustness", case, {"accuracy": round(accuracy(truth, model.labels_), 4)}, costs)
+    _print("robustness", estimator, params, ("noise", "share", "level"), ("accuracy",))
+
+
+def _noises(views: Views, seed: int) -> Iterator[tuple[dict[str, Any], Views, dict[str, Any]]]:
+    """Yield what describes each case, the views to fit, and the parameters."""
+    for share in NEIGHBOUR_NOISE:
+        yield {"noise": "neighbours", "share": share, "level": None}, views, {"neighbor_noise": share}
+    for share, level in itertools.product(SHARES, SIGNAL_TO_NOISE):
+        yield {"noise": "first view", "share": share, "level": level}, degraded(views, share, level, seed), {}
+
+
+def degraded(views: Views, share: float, level: float, seed: int) -> Views:
+    """Add Gaussian noise to a share of the rows of the first view; `level` is the ratio of signal to noise."""
+    rng = np.random.default_rng([seed, 11])
+    blocks = views.read(slice(None))
+    bad = rng.choice(views.n_rows, round(share * views.n_rows), replace=False)
+    blocks[0][bad] += blocks[0].std() / level * rng.standard_normal((len(bad), blocks[0].shape[1]))
+    return as_views(blocks, mask=views.present_rows(slice(None)))
+
+
+def run_imbalance(
+    method: str, names: Sequence[str], seeds: Sequence[int], folder: Path, params: dict[str, Any]
+) -> None:
+    """Recall of three classes that were cut to 5 % of their rows, and ACC of the others."""
+    estimator = find_method(method).load()
+    for seed, name in itertools.product(seeds, names):
+        case = _case(estimator, params, {"data": name, "seed": seed, "params": params})
+        if is_recorded("imbalance", case):
+            continue
+        views, truth, small = cut_classes(*SETS[name].load(folder), seed=seed)
+        with measured() as costs:
+            model = estimator(len(np.unique(truth)), random_state=seed, **params).fit(views)
+        _keep("imbalance", case, recalls(truth, model.labels_, small), costs)
+    _print("imbalance", estimator, params, (), ("minority_recall", "rest_accuracy"))
+
+
+def recalls(truth: np.ndarray, labels: np.ndarray, small: np.ndarray) -> dict[str, float]:
+    """Return the mean recall of the small classes, and the share of the other rows in the cluster of their class.
+
+    Clusters stand for classes as the best one-to-one matching of all rows says.
+    """
+    named = matching(truth, labels)
+    hit = np.array([named.get(label) for label in labels.tolist()], dtype=object) == truth
+    rare = np.isin(truth, small)
+    minority = np.mean([hit[truth == kind].mean() for kind in small])
+    return {"minority_recall": round(float(minority), 4), "rest_accuracy": round(float(hit[~rare].mean()), 4)}
+
+
+def _case(estimator: Any, params: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
+    """Return what a record must have to be of this case: other defaults are another case."""
+    return {"method": estimator.__name__, "settings": settings_of(estimator, params), **case}
+
+
+def _keep(tag: str, case: dict[str, Any], scores: dict[str, float], costs: dict[str, float]) -> None:
+    add_record(tag, {**case, **scores, **costs, "machine": machine()})
+    print({name: value for name, value in case.items() if name != "settings"}, scores, flush=True)
+
+
+def _print(
+    tag: str, estimator: Any, params: dict[str, Any], keys: Sequence[str], scores: Sequence[str]
+) -> None:
+    """Print the means over seeds of the records of a method with these parameters."""
+    runs: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for one in read_records(tag):
+        if (one["method"], one["params"]) == (estimator.__name__, params):
+            runs.setdefault((one["data"], *(one[key] for key in keys)), []).append(one)
+    table = Table("data", *keys, "seeds", *scores, title=f"{tag}, {estimator.__name__} {params or ''}")
+    for case, found in runs.items():
+        means = [f"{np.mean([one[score] for one in found]):.3f}" for score in scores]
+        table.add_row(*("" if key is None else str(key) for key in case), str(len(found)), *means)
+    Console(width=120).print(table)

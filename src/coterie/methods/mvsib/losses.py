@@ -1,0 +1,274 @@
+"""The losses of a batch, over the views that its rows have, and what is measured on the way (spec 2.5)."""
+
+# b rows of a batch with their partners, V views, d features, k clusters
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+from coterie.methods.mvsib import certainty, contrast, guarantees, minority, pushpull
+from coterie.methods.mvsib.clusters import Clusters
+from coterie.methods.mvsib.network import Embedded
+from coterie.methods.mvsib.settings import Settings
+from coterie.ops.distances import squared_distances
+
+_MMD, _REPULSION, _BOUNDS = 0.1, 1.0, 0.1
+_REPULSION_WIDTH = 0.5
+_NOTED = 64
+
+
+class Notes:
+    """What is measured in an epoch, by name."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, list[float]] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def add(self, name: str, values: Tensor) -> None:
+        """Remember the mean of some values."""
+        if values.numel():
+            self._values.setdefault(name, []).append(float(values.double().mean()))
+
+    def means(self) -> dict[str, float]:
+        """Return the mean of what was remembered, by name."""
+        return {name: sum(values) / len(values) for name, values in self._values.items()}
+
+
+class Scene:
+    """A batch as the network embeds it, with the views that count.
+
+    Parameters
+    ----------
+    found : Embedded
+    near : Tensor of shape (2, m)
+        Pairs of neighbours, as for `contrast.row_pairs`.
+    idle : sequence of bool
+        Views that say nothing.
+
+    Attributes
+    ----------
+    views : list of (int, Tensor or None)
+        The views that say something and some rows of the batch have, and which do; None where all do.
+    """
+
+    def __init__(self, found: Embedded, near: Tensor, idle: Sequence[bool]) -> None:
+        self.found, self.near = found, near
+        counts = found.present.sum(0).tolist()
+        self.views = [
+            (v, None if count == len(found.present) else found.present[:, v].nonzero()[:, 0])
+            for v, count in enumerate(counts)
+            if count and not idle[v]
+        ]
+
+
+def no_clusters(scene: Scene, tau: float) -> Tensor:
+    """Return the contrast of rows before there are clusters: neighbours attract, all others repel."""
+    nobody = torch.zeros(len(scene.found.consensus), dtype=torch.bool, device=scene.near.device)
+    weight = torch.ones((), device=scene.near.device)
+    pairs = contrast.row_pairs(
+        nobody.long(), scene.near, nobody, weight, "denominator", 1.0, with_labels=False
+    )
+    return mean_contrasts(scene, pairs, tau).rows
+
+
+def mean_contrasts(
+    scene: Scene, pairs: contrast.Pairs, tau: float, kin: Tensor | None = None
+) -> contrast.Contrasts:
+    """Return the contrasts of rows and across rows, of the consensus and of each view, their means."""
+    found = scene.found
+    losses = [contrast.contrasts(found.consensus, found.consensus, pairs, tau, kin)]
+    for v, own in scene.views:
+        some, some_kin = pairs, kin
+        if own is not None:
+            some = pairs.among(own)
+            some_kin = None if kin is None else contrast.summing_to_one(kin[own][:, own])
+        view, consensus = _of(found.views[v], own), _of(found.consensus, own)
+        losses.append(contrast.contrasts(view, consensus, some, tau, some_kin))
+    return contrast.Contrasts(*(torch.stack(one).mean() for one in zip(*losses, strict=True)))
+
+
+class ClusterLosses:
+    """The losses of a batch whose rows have clusters.
+
+    Parameters
+    ----------
+    scene : Scene
+    labels : Tensor of shape (b,)
+    clusters : Clusters
+    settings : Settings
+    notes : Notes
+        Takes what is measured.
+    """
+
+    def __init__(
+        self, scene: Scene, labels: Tensor, clusters: Clusters, settings: Settings, notes: Notes
+    ) -> None:
+        self.scene, self.labels, self.clusters = scene, labels, clusters
+        self.settings, self.notes = settings, notes
+
+    @torch.no_grad()
+    def doubt(self) -> Tensor:
+        """Return how uncertain rows are, (b,): the most uncertain view decides (Eq. 12)."""
+        found, used = self.scene.found, [v for v, _ in self.scene.views]
+        squares = [squared_distances(found.views[v], self.clusters.view_centers[v]) for v in used]
+        widths = torch.stack([self.clusters.widths[v] for v in used])
+        shares = certainty.memberships(torch.stack(squares), widths[:, None])
+        return certainty.doubt(shares, found.present.T[used], self.settings.doubt_balance).amax(0)
+
+    def pairs(self, false: Tensor, opening: Tensor, routed: bool) -> contrast.Pairs:
+        """Return who attracts and repels whom; false negatives repel no more than Theorem A allows.
+
+        Parameters
+        ----------
+        false : Tensor of bool, shape (b,)
+            Rows routed as false negatives.
+        opening : Tensor of shape ()
+            How far the gate is open.
+        routed : bool
+            Whether rows are routed at all.
+        """
+        settings = self.settings
+        weight = opening * settings.false_mask
+        if routed:
+            weight = self._safe_weight(false, weight)
+        return contrast.row_pairs(
+            self.labels, self.scene.near, false, weight, settings.false_mode, settings.false_mask, True
+        )
+
+    @torch.no_grad()
+    def _safe_weight(self, false: Tensor, weight: Tensor) -> Tensor:
+        """Return g pi for each row, lowered where a view's step would lead from the own centre.
+
+        Only rows with a possible false negative are asked; and some of an epoch's first batch, to take note.
+        """
+        found, labels, near = self.scene.found, self.labels, self.scene.near
+        spared = contrast.spared_pairs(labels, near, false)
+        n_noted = 0 if "false_mass" in self.notes else min(_NOTED, len(labels))
+        asked = torch.arange(n_noted, device=labels.device)
+        if self.settings.control:
+            asked = torch.cat([asked, spared[0]]).unique()
+        lowest = weight.repeat(len(labels))
+        if not len(asked):
+            return lowest
+        attract, wrong, others = contrast.sides_of(asked, labels, near, spared)
+        pulls = []
+        for v, own in self.scene.views:
+            view, centers = found.views[v], F.normalize(self.clusters.view_centers[v], dim=1)
+            everyone = torch.cat([_of(found.consensus, own), _of(view, own)])
+            itself = (view[asked] * centers[labels[asked]]).sum(1, keepdim=True)
+            columns = slice(None) if own is None else torch.cat([own, own + len(labels)])
+            pull = guarantees.measure_pull(
+                view[asked] @ everyone.T,
+                torch.cat([(centers @ everyone.T)[labels[asked]], itself], 1),
+                attract[:, columns],
+                wrong[:, columns],
+                others[:, columns],
+                self.settings.tau,
+            )
+            there = found.present[asked, v]
+            pulls.append((pull, there))
+            if self.settings.control:
+                safe = guarantees.controlled_weight(pull, weight)
+                lowest[asked[there]] = torch.minimum(lowest[asked], safe)[there]
+        for pull, there in pulls:
+            self._note_safety(guarantees.safety(pull, lowest[asked]), there[:n_noted])
+        return lowest
+
+    def _note_safety(self, found: guarantees.Safety, noted: Tensor) -> None:
+        """Take note of the first rows, where they are to be noted."""
+        theta, limit, safe = (one[: len(noted)][noted] for one in (*found, found.safe))
+        self.notes.add("false_mass", theta)
+        self.notes.add("safe_share", safe.float())
+        self.notes.add("false_limit", limit[limit.isfinite()])
+
+    @torch.no_grad()
+    def kin(self) -> Tensor:
+        """Return who should be found across rows: those of the own cluster, by how sure they are of it, (b, b)."""
+        squares = squared_distances(self.scene.found.consensus, self.clusters.centers)
+        shares = certainty.memberships(squares, self.clusters.consensus_widths)
+        return contrast.pair_weights(self.labels, shares.gather(1, self.labels[:, None])[:, 0])
+
+    def hard(self, hard: Tensor) -> Tensor:
+        """Return the push and the pull on hard rows, the mean over views; the gain of an epoch's first is noted."""
+        found = self.scene.found
+        losses = [found.consensus.new_zeros(())]
+        noted = "separation_gain" in self.notes
+        for v, _ in self.scene.views:
+            chosen = (hard & found.present[:, v]).nonzero()[:, 0]
+            if len(chosen):
+                rows, known = found.views[v][chosen], self.labels[chosen]
+                centers = F.normalize(self.clusters.view_centers[v], dim=1)
+                losses += pushpull.push_pull(rows, known, centers, self.settings.margin)
+                if not noted and len(centers) > 1:
+                    gains = pushpull.separation_gain(rows.detach(), known, centers, self.settings.margin)
+                    self.notes.add("separation_gain", gains)
+        return torch.stack(losses).sum() / len(self.scene.views)
+
+    def of_clusters(self, pseudo: contrast.Pseudo | None) -> Tensor:
+        """Return the contrast of clusters, the mean over views."""
+        found, losses = self.scene.found, []
+        for v, own in self.scene.views:
+            known = _of(self.labels, own)
+            losses.append(
+                contrast.cluster_contrast(
+                    _of(found.consensus, own),
+                    _of(found.views[v], own),
+                    known,
+                    self.settings.n_clusters,
+                    self.settings.tau,
+                    _known(pseudo, known),
+                )
+            )
+        return torch.stack(losses).mean()
+
+    def pseudo_rows(self, generator: torch.Generator) -> contrast.Pseudo | None:
+        """Draw pseudo-rows of the small clusters in the batch; None where there are none, or they weigh nothing."""
+        settings, consensus = self.settings, self.scene.found.consensus
+        if settings.minority_weight == 0:
+            return None
+        small = minority.small_clusters(self.clusters.sizes, settings.minority_ratio)
+        numbers = [int(c) for c in small.nonzero()[:, 0] if (self.labels == c).any()]
+        if not numbers:
+            return None
+        drawn = []
+        for c in numbers:
+            own = consensus[self.labels == c]
+            spread = max(1.0, settings.n_pseudo / len(own))
+            rows = minority.pseudo_rows(own, settings.n_pseudo, spread, generator)
+            drawn.append(F.normalize(rows, dim=1))
+            variance = minority.merged_variance(own.detach(), settings.n_pseudo, spread)
+            self.notes.add("pseudo_variance", variance)
+        return contrast.Pseudo(torch.tensor(numbers, device=consensus.device), torch.stack(drawn))
+
+    def of_small(self, pseudo: contrast.Pseudo) -> Tensor:
+        """Return what keeps the pseudo-rows of small clusters in place (Eq. 38)."""
+        consensus, labels = self.scene.found.consensus, self.labels
+        gaps = [
+            minority.mean_discrepancy(consensus[labels == c], rows)
+            for c, rows in zip(pseudo.clusters, pseudo.rows, strict=True)
+            if (labels == c).sum() > 1
+        ]
+        centers = F.normalize(self.clusters.centers, dim=1)
+        alike = torch.stack(gaps).mean() if gaps else consensus.sum() * 0
+        apart = minority.repulsion(pseudo.rows, _REPULSION_WIDTH)
+        bounds = minority.out_of_bounds(pseudo.rows, pseudo.clusters, centers)
+        return _MMD * alike + _REPULSION * apart + _BOUNDS * bounds
+
+
+def _of(rows: Tensor, own: Tensor | None) -> Tensor:
+    """Return some rows, or all where None are named."""
+    return rows if own is None else rows[own]
+
+
+def _known(pseudo: contrast.Pseudo | None, labels: Tensor) -> contrast.Pseudo | None:
+    """Return the pseudo-rows of the clusters that are among the labels."""
+    if pseudo is None:
+        return None
+    there = torch.isin(pseudo.clusters, labels)
+    return contrast.Pseudo(pseudo.clusters[there], pseudo.rows[there]) if there.any() else None
