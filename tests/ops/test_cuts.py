@@ -48,14 +48,14 @@ def test_moving_rows_raises_modularity_by_what_the_clusters_pull():
     graph = joined_graph([table_of_present(X, np.ones(200, bool), 10, generator=torch.Generator())])
     labels = np.random.default_rng(0).integers(4, size=200)
     ties, _, volume = cluster_cuts(graph, labels, 4)
-    pulls, before = cuts._pulls(ties, volume, labels), cuts._modularity(graph, labels, 4)
+    pulls, before = cuts._pulls(ties, volume, labels), cuts.modularity_of(graph, labels, 4)
     for row in range(0, 200, 20):
         for cluster in range(4):
             moved = labels.copy()
             moved[row] = cluster
             gain = 2 * (pulls[row, cluster] - pulls[row, labels[row]]) / graph.sum()
-            np.testing.assert_allclose(cuts._modularity(graph, moved, 4) - before, gain, atol=1e-12)
+            np.testing.assert_allclose(cuts.modularity_of(graph, moved, 4) - before, gain, atol=1e-12)
     spoilt = np.where(np.arange(200) % 3, y, labels)
     better = cuts.raise_modularity(graph, spoilt, 4, generator=torch.Generator().manual_seed(0))
-    assert cuts._modularity(graph, better, 4) > cuts._modularity(graph, spoilt, 4)
+    assert cuts.modularity_of(graph, better, 4) > cuts.modularity_of(graph, spoilt, 4)
     assert accuracy(y, better) == 1.0

@@ -58,8 +58,10 @@ def modularity(between: np.ndarray) -> float:
     return kept_beyond_chance(np.diagonal(between), (between.sum(0) + between.sum(1)) / 2)
 
 
-def kept_beyond_chance(inside: np.ndarray, volume: np.ndarray) -> float:
+def kept_beyond_chance(inside: np.ndarray, volume: np.ndarray, resolution: float = 1.0) -> float:
     """Return modularity from the weight inside each cluster and its volume, both (k,).
+
+    Chance counts `resolution` times: the higher, the more small clusters pay.
 
     Examples
     --------
@@ -67,7 +69,7 @@ def kept_beyond_chance(inside: np.ndarray, volume: np.ndarray) -> float:
     0.5
     """
     whole = volume.sum()
-    return float((inside / whole - (volume / whole) ** 2).sum())
+    return float((inside / whole - resolution * (volume / whole) ** 2).sum())
 
 
 def modularity_among(

@@ -40,7 +40,7 @@ def best_partition(graph: sparse.csr_matrix, n_clusters: int, *, generator: torc
         centers = kmeans(rows, n_clusters, generator=generator, n_init=1, quiet=True).centers
         labels = lower_cut(graph, nearest(rows, centers)[0].numpy(), n_clusters)
         found.append(raise_modularity(graph, labels, n_clusters, generator=generator))
-    return max(found, key=lambda labels: _modularity(graph, labels, n_clusters))
+    return max(found, key=lambda labels: modularity_of(graph, labels, n_clusters))
 
 
 def lower_cut(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -62,42 +62,60 @@ def lower_cut(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -> 
 
 
 def raise_modularity(
-    graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int, *, generator: torch.Generator
+    graph: sparse.csr_matrix,
+    labels: np.ndarray,
+    n_clusters: int,
+    *,
+    generator: torch.Generator,
+    resolution: float = 1.0,
 ) -> np.ndarray:
     """Move rows to the clusters that pull most, a random half of them at a time, while modularity rises.
 
     All rows at once would move past each other.
     """
+
+    def kept(inside: np.ndarray, volume: np.ndarray) -> float:
+        return kept_beyond_chance(inside, volume, resolution)
+
     ties, inside, volume = cluster_cuts(graph, labels, n_clusters)
     for _ in range(_HALVES):
-        best = _pulls(ties, volume, labels).argmax(1)
+        best = _pulls(ties, volume, labels, resolution).argmax(1)
         if (best == labels).all():
             break
         half = torch.rand(len(labels), generator=generator).numpy() < 0.5
         moved = np.where(half, best, labels)
         cuts = cluster_cuts(graph, moved, n_clusters)
-        if len(np.unique(moved)) < n_clusters or kept_beyond_chance(*cuts[1:]) < kept_beyond_chance(
-            inside, volume
-        ):
+        if len(np.unique(moved)) < n_clusters or kept(*cuts[1:]) < kept(inside, volume):
             break
         labels, (ties, inside, volume) = moved, cuts
     return labels
 
 
-def _pulls(ties: np.ndarray, volume: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    r"""Return how much each cluster pulls at each row, (n, c): :math:`w_{ic} - d_i v_c / w`.
+def _pulls(ties: np.ndarray, volume: np.ndarray, labels: np.ndarray, resolution: float = 1.0) -> np.ndarray:
+    r"""Return how much each cluster pulls at each row, (n, c): :math:`w_{ic} - \gamma d_i v_c / w`.
 
-    w_ic is the weight between row i and cluster c, d_i the row's degree, v_c the cluster's volume without the row
-    and w all the weight. A move raises modularity by 2 / w of what the new cluster pulls more than the old one.
+    w_ic is the weight between row i and cluster c, d_i the row's degree, v_c the cluster's volume without the row,
+    w all the weight and gamma the resolution. A move raises modularity by 2 / w of what the new cluster pulls more
+    than the old one.
     """
     degrees, whole = ties.sum(1), volume.sum()
-    pulls = ties - np.outer(degrees, volume / whole)
-    pulls[np.arange(len(labels)), labels] += degrees**2 / whole
+    pulls = ties - resolution * np.outer(degrees, volume / whole)
+    pulls[np.arange(len(labels)), labels] += resolution * degrees**2 / whole
     return pulls
 
 
-def _modularity(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -> float:
-    return kept_beyond_chance(*cluster_cuts(graph, labels, n_clusters)[1:])
+def modularity_of(
+    graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int, resolution: float = 1.0
+) -> float:
+    """Return the modularity of a partition of a graph.
+
+    Examples
+    --------
+    >>> two_pairs = sparse.csr_matrix(np.kron(np.eye(2), [[0.0, 1.0], [1.0, 0.0]]))
+    >>> modularity_of(two_pairs, np.array([0, 0, 1, 1]), 2)
+    0.5
+    """
+    return kept_beyond_chance(*cluster_cuts(graph, labels, n_clusters)[1:], resolution)
 
 
 def _normalised_cut(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -> float:

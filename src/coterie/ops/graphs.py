@@ -87,7 +87,7 @@ def joined_graph(tables: Sequence[np.ndarray], weights: Sequence[float] | None =
 
 
 def spectral_rows(graph: sparse.csr_matrix, n_components: int) -> np.ndarray:
-    """Return the top eigenvectors of the degree-normalised graph, (n, c), rows of unit length.
+    """Return the top eigenvectors of the degree-normalised graph, (n, c), the first first, rows of unit length.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def spectral_rows(graph: sparse.csr_matrix, n_components: int) -> np.ndarray:
     scale = sparse.diags(1 / np.sqrt(np.maximum(degrees, np.finfo(float).eps)))
     normalised = scale @ graph @ scale
     if n_rows <= max(_DENSE_ROWS, 5 * n_components):
-        vectors = np.linalg.eigh(normalised.toarray())[1][:, -n_components:]
+        vectors = np.linalg.eigh(normalised.toarray())[1][:, ::-1][:, :n_components]
     else:
         # A block method: islands give as many equal eigenvalues, of which Lanczos from one vector misses some.
         drawn = np.random.default_rng(0).standard_normal((n_rows, n_components))

@@ -33,6 +33,7 @@ from coterie.nn.state import load_arrays, module_arrays
 from coterie.ops.cuts import best_partition
 from coterie.ops.distances import squared_distances
 from coterie.ops.memberships import calibrated_tau
+from coterie.ops.swaps import swap_clusters
 from coterie.store import below, versions
 
 _CORRUPT_WEIGHT = 0.5
@@ -302,7 +303,8 @@ class LargeMvCNet(CostClusterer):
             generator=generator,
         )
         if self.init == "graph":
-            labels = torch.from_numpy(best_partition(joined.graph, m, generator=generator))
+            found = best_partition(joined.graph, m, generator=generator)
+            labels = torch.from_numpy(swap_clusters(joined.graph, found, m, generator=generator))
         else:
             labels = fitting.kmeans_start(torch.hstack(features).cpu(), m, generator=generator)
         return joined.start(labels, m)

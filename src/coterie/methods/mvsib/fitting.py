@@ -27,6 +27,7 @@ from coterie.methods.several.joined import JoinedViews, join_views
 from coterie.methods.several.sample import SAMPLE_ROWS, draw_sample, fit_scaler
 from coterie.ops.cuts import best_partition
 from coterie.ops.pca import principal_axes
+from coterie.ops.swaps import swap_clusters
 
 _AXES = 256
 _HELD = 0.95
@@ -145,7 +146,10 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
         return Parts(short, torch.hstack(sample), scaler, None, seed, network, None, alone, seen)
     around = Neighbourhood(sample, drawn.sound, drawn.idle, k, generator)
     joined = around.join(sample, drawn.sound)
-    labels = torch.from_numpy(best_partition(joined.graph, params["n_clusters"], generator=generator)).long()
+    n_clusters = params["n_clusters"]
+    labels = best_partition(joined.graph, n_clusters, generator=generator)
+    if params["seek_small"]:
+        labels = swap_clusters(joined.graph, labels, n_clusters, generator=generator)
 
     def join(numbers: np.ndarray) -> JoinedViews:
         return joined if np.array_equal(numbers, rows) else join_chamber(around, batches, numbers)
@@ -153,7 +157,7 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     pairs = JoinedPairs(batches, join, params["n_partners"])
     whole = np.eye(data.n_views)
     whole[np.ix_(around.used, around.used)] = joined.agreement
-    beginning = Beginning(rows, labels)
+    beginning = Beginning(rows, torch.from_numpy(labels).long())
     return Parts(short, torch.hstack(sample), scaler, pairs, seed, network, beginning, whole, seen)
 
 

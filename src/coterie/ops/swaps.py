@@ -1,0 +1,165 @@
+"""Partitions that no move of single rows reaches: one cluster is split, two others become one."""
+
+# n rows, c clusters
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy import sparse
+
+from coterie.ops.communities import cluster_cuts
+from coterie.ops.cuts import modularity_of, raise_modularity
+from coterie.ops.graphs import spectral_rows
+
+_LEAST_ROWS = 5
+_TRIES = 5
+
+
+@dataclass(frozen=True)
+class _Split:
+    """The rows of one part of a cluster, and how much modularity rises where it leaves."""
+
+    part: np.ndarray
+    gain: float
+
+
+@dataclass(frozen=True)
+class _Swap:
+    """Rows that leave for a cluster which is freed for them, which one takes its rows, and what all that gains."""
+
+    part: np.ndarray
+    freed: int
+    taker: int
+    gain: float
+
+
+def swap_clusters(
+    graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int, *, generator: torch.Generator
+) -> np.ndarray:
+    """Split one cluster and merge two others while both readings of modularity rise.
+
+    Where a large group was cut in two, a small one has no cluster of its own, and no move of single rows frees one.
+    The first reading is plain modularity; it merges small clusters where there are many (measured on leaves100, 100
+    clusters: ACC .97 to .47). The second has the `likely_resolution`; it cuts large clusters (3sources: .87 to .69).
+    Their swaps are right where they agree (hdigit with three classes of 50 rows among ones of 1,000: .90 to .98).
+
+    Parameters
+    ----------
+    graph : sparse matrix of shape (n, n)
+        Symmetric.
+    labels : ndarray of shape (n,)
+    n_clusters : int
+    generator : torch.Generator
+
+    Examples
+    --------
+    >>> blocks = np.kron(np.eye(3), np.ones((10, 10)))
+    >>> graph = sparse.csr_matrix(blocks + 0.01)
+    >>> wrong = np.repeat([0, 1, 2, 2], [5, 5, 10, 10])
+    >>> swap_clusters(graph, wrong, 3, generator=torch.Generator().manual_seed(0))[::10]
+    array([0, 1, 2])
+    """
+    gamma = likely_resolution(graph, labels, n_clusters)
+    splits: dict[int, _Split | None] = {}
+    for _ in range(2 * n_clusters):
+        for cluster in range(n_clusters):
+            if cluster not in splits:
+                splits[cluster] = _best_split(graph, np.flatnonzero(labels == cluster), gamma)
+        better = _swapped(graph, labels, n_clusters, gamma, splits, generator)
+        if better is None:
+            break
+        for cluster in range(n_clusters):
+            if not np.array_equal(better == cluster, labels == cluster):
+                del splits[cluster]
+        labels = better
+    return labels
+
+
+def likely_resolution(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -> float:
+    r"""Return the resolution at which modularity is the likelihood of planted groups (Newman 2016).
+
+    .. math:: \gamma = \frac{\omega_i - \omega_o}{\ln \omega_i - \ln \omega_o}
+
+    where the omegas are the weight inside clusters and between them, each over what chance would put there.
+
+    Examples
+    --------
+    >>> graph = sparse.csr_matrix(np.kron(np.eye(2), np.ones((5, 5))) + 0.1)
+    >>> round(likely_resolution(graph, np.repeat([0, 1], 5), 2), 2)
+    0.7
+    """
+    _, inside, volume = cluster_cuts(graph, labels, n_clusters)
+    whole = volume.sum()
+    chance = float(((volume / whole) ** 2).sum())
+    kept = float(inside.sum() / whole)
+    within, between = kept / chance, (1 - kept) / max(1 - chance, np.finfo(float).eps)
+    if within <= between or between <= 0:
+        return 1.0
+    return float((within - between) / np.log(within / between))
+
+
+def _swapped(
+    graph: sparse.csr_matrix,
+    labels: np.ndarray,
+    n_clusters: int,
+    gamma: float,
+    splits: dict[int, _Split | None],
+    generator: torch.Generator,
+) -> np.ndarray | None:
+    """Return the first of the five most promising swaps that both readings prefer, or None."""
+    least = min(_LEAST_ROWS, np.bincount(labels, minlength=n_clusters).min())
+    now = [modularity_of(graph, labels, n_clusters, one) for one in (1.0, gamma)]
+    for swap in _promising(graph, labels, n_clusters, gamma, splits)[:_TRIES]:
+        moved = np.where(labels == swap.freed, swap.taker, labels)
+        moved[swap.part] = swap.freed
+        moved = raise_modularity(graph, moved, n_clusters, generator=generator, resolution=gamma)
+        then = [modularity_of(graph, moved, n_clusters, one) for one in (1.0, gamma)]
+        if np.bincount(moved, minlength=n_clusters).min() >= least and np.greater(then, now).all():
+            return moved
+    return None
+
+
+def _promising(
+    graph: sparse.csr_matrix,
+    labels: np.ndarray,
+    n_clusters: int,
+    gamma: float,
+    splits: dict[int, _Split | None],
+) -> list[_Swap]:
+    """Return the best swap for each cluster that can be split, the best of all first."""
+    ties, _, volume = cluster_cuts(graph, labels, n_clusters)
+    whole = volume.sum()
+    between = np.zeros((n_clusters, n_clusters))
+    np.add.at(between, labels, ties)
+    merged = 2 * (between / whole - gamma * np.outer(volume, volume) / whole**2)
+    merged[np.tril_indices(n_clusters)] = -np.inf
+    found = []
+    for cluster, split in splits.items():
+        others = merged.copy()
+        others[cluster] = others[:, cluster] = -np.inf
+        taker, freed = np.unravel_index(others.argmax(), others.shape)
+        if split is not None and np.isfinite(others[taker, freed]):
+            found.append(_Swap(split.part, int(freed), int(taker), split.gain + others[taker, freed]))
+    return sorted(found, key=lambda swap: -swap.gain)
+
+
+def _best_split(graph: sparse.csr_matrix, rows: np.ndarray, gamma: float) -> _Split | None:
+    """Return the best cut of a cluster along its second eigenvector, or None where it is too small for two."""
+    if len(rows) < 2 * _LEAST_ROWS:
+        return None
+    inner = graph[rows][:, rows].tocsr()
+    axes = spectral_rows(inner, 2)
+    order = np.argsort(np.arctan2(axes[:, 1], axes[:, 0] * np.sign(axes[:, 0].sum())))
+    edges = inner[order][:, order].tocoo()
+    # An edge between places a < b is cut by every split from a on and by none from b on; both ends list it.
+    steps = np.bincount(np.minimum(edges.row, edges.col), edges.data / 2, len(rows))
+    steps -= np.bincount(np.maximum(edges.row, edges.col), edges.data / 2, len(rows))
+    volume = np.cumsum(np.asarray(graph[rows[order]].sum(axis=1)).ravel())
+    whole = graph.sum()
+    gains = 2 * (gamma * volume * (volume[-1] - volume) / whole**2 - np.cumsum(steps) / whole)
+    allowed = gains[_LEAST_ROWS - 1 : len(rows) - _LEAST_ROWS]
+    size = int(allowed.argmax()) + _LEAST_ROWS
+    return _Split(rows[order[:size]], float(allowed.max()))
