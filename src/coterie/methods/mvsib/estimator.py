@@ -64,15 +64,17 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
     n_partners : int, default=15
         Neighbours of a row that are kept, those that most views name; partners are drawn from them.
     reconstruction_weight, row_weight, cluster_weight : float
-        Weights of the reconstruction (Eq. 2) and of the contrasts of rows (Eq. 44) and of clusters (Eq. 43).
+        Weights of the reconstruction (Eq. 2) and of the contrasts of rows (Eq. 44) and of clusters (Eq. 43). All but
+        that of rows are off by default, and so are the hard, the cross and the minority weight: none of them moved a
+        figure that we measured. 0.1 is what the specification has for each.
     doubt_weight : float
         Weight of the guess at a row's uncertainty (Eq. 45).
     hard_weight : float
-        Weight of the push and the pull on hard rows (Eq. 47); 0 turns them off.
+        Weight of the push and the pull on hard rows (Eq. 47).
     cross_weight : float
-        Weight of the contrast across rows of one cluster (Eq. 50); 0 turns it off.
+        Weight of the contrast across rows of one cluster (Eq. 50).
     minority_weight : float
-        Weight of the compensation of small clusters (Eq. 38); 0 turns it off.
+        Weight of the compensation of small clusters (Eq. 38).
     curriculum : (float, float) or None, default=(0.2, 0.5)
         Where the second and the third stage begin, as shares of the epochs with clusters; None has all losses at
         once.
@@ -230,11 +232,11 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         n_partners: int = 15,
         reconstruction_weight: float = 0.0,
         row_weight: float = 1.0,
-        cluster_weight: float = 0.1,
+        cluster_weight: float = 0.0,
         doubt_weight: float = 0.1,
-        hard_weight: float = 0.1,
-        cross_weight: float = 0.1,
-        minority_weight: float = 0.1,
+        hard_weight: float = 0.0,
+        cross_weight: float = 0.0,
+        minority_weight: float = 0.0,
         curriculum: tuple[float, float] | None = (0.2, 0.5),
         hold: float = 0.5,
         uncertain: float = 0.3,

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -195,20 +195,30 @@ class ClusterLosses:
         return contrast.pair_weights(self.labels, shares.gather(1, self.labels[:, None])[:, 0])
 
     def hard(self, hard: Tensor) -> Tensor:
-        """Return the push and the pull on hard rows, the mean over views; the gain of an epoch's first is noted."""
+        """Return the push and the pull on hard rows, the mean over views."""
+        losses = [self.scene.found.consensus.new_zeros(())]
+        for rows, known, centers in self._hard_rows(hard):
+            losses += pushpull.push_pull(rows, known, centers, self.settings.margin)
+        return torch.stack(losses).sum() / len(self.scene.views)
+
+    @torch.no_grad()
+    def note_separation(self, hard: Tensor) -> None:
+        """Take note of how fast push and pull would part hard rows from other clusters, once an epoch (Theorem C)."""
+        if "separation_gain" in self.notes or self.settings.n_clusters < 2:
+            return
+        for rows, known, centers in self._hard_rows(hard):
+            self.notes.add(
+                "separation_gain", pushpull.separation_gain(rows, known, centers, self.settings.margin)
+            )
+
+    def _hard_rows(self, hard: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Yield for each view its hard rows, their clusters and the view's centres."""
         found = self.scene.found
-        losses = [found.consensus.new_zeros(())]
-        noted = "separation_gain" in self.notes
         for v, _ in self.scene.views:
             chosen = (hard & found.present[:, v]).nonzero()[:, 0]
             if len(chosen):
-                rows, known = found.views[v][chosen], self.labels[chosen]
                 centers = F.normalize(self.clusters.view_centers[v], dim=1)
-                losses += pushpull.push_pull(rows, known, centers, self.settings.margin)
-                if not noted and len(centers) > 1:
-                    gains = pushpull.separation_gain(rows.detach(), known, centers, self.settings.margin)
-                    self.notes.add("separation_gain", gains)
-        return torch.stack(losses).sum() / len(self.scene.views)
+                yield found.views[v][chosen], self.labels[chosen], centers
 
     def of_clusters(self, pseudo: contrast.Pseudo | None) -> Tensor:
         """Return the contrast of clusters, the mean over views."""

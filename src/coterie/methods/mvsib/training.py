@@ -245,8 +245,10 @@ class MVSIBTask:
         terms["rows"] = settings.row_weight * found.rows
         if opened > 0:
             terms["cross"] = opened * found.across
+        hard = routes == routing.HARD_NEGATIVE
+        losses.note_separation(hard)
         if stage >= 2 and settings.hard_weight > 0:
-            terms["hard"] = settings.hard_weight * opening * losses.hard(routes == routing.HARD_NEGATIVE)
+            terms["hard"] = settings.hard_weight * opening * losses.hard(hard)
         pseudo = losses.pseudo_rows(self._draws) if stage == 3 else None
         if settings.cluster_weight > 0:
             terms["clusters"] = settings.cluster_weight * losses.of_clusters(pseudo)
