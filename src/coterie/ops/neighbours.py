@@ -16,6 +16,7 @@ from coterie.ops.kmeans import kmeans
 EXACT_ROWS = 100_000
 _QUERIES = 1024
 _BLOCK = 128
+_COMPARED = 2**24
 
 
 def neighbour_table(
@@ -28,7 +29,7 @@ def neighbour_table(
 ) -> Tensor:
     """Return the (n, k) numbers of each row's nearest other rows, nearest first, in Euclidean distance.
 
-    Exact up to `exact_rows` rows, at the cost of n^2 d products and O(n) memory a block. Beyond that the rows
+    Exact up to `exact_rows` rows, at the cost of n^2 d products. Beyond that the rows
     are put into about sqrt(n) cells by k-means and each row is compared with the rows of the `probes` cells
     nearest to its own: about n^1.5 d products.
 
@@ -64,11 +65,11 @@ def shared_neighbours(table: Tensor) -> Tensor:
             [0.5000, 0.5000]])
     """
     k = table.shape[1]
-    shares = [
-        (table[part][:, :, :, None] == part[:, None, None, :]).sum((2, 3)) / k
-        for part in table.split(_QUERIES)
-    ]
-    return torch.cat(shares)
+    # Filled in place: small tensors that stay, between large ones that go, would keep memory from going back.
+    shares = torch.empty(table.shape, device=table.device)
+    for part, found in zip(table.split(_QUERIES), shares.split(_QUERIES), strict=True):
+        found.copy_((table[part][:, :, :, None] == part[:, None, None, :]).sum((2, 3)) / k)
+    return shares
 
 
 class _Pool:
@@ -85,8 +86,15 @@ class _Pool:
         self.bias = torch.nn.functional.pad(pool.square().sum(1).mul_(-0.5), (0, padding), value=-math.inf)
 
     def search(self, queries: Tensor, k: int) -> Tensor:
-        """Return the numbers of the k nearest rows of each query, which is left out of its own list."""
-        return torch.cat([self._search(part, k) for part in queries.split(_QUERIES)])
+        """Return the numbers of the k nearest rows of each query, which is left out of its own list.
+
+        As many queries at a time as keep the block of comparisons at 64 MB or a few lines.
+        """
+        together = min(_QUERIES, max(_BLOCK, _COMPARED // len(self.pool)))
+        table = queries.new_empty(len(queries), k)
+        for part, found in zip(queries.split(together), table.split(together), strict=True):
+            found.copy_(self._search(part, k))
+        return table
 
     def _search(self, queries: Tensor, k: int) -> Tensor:
         closeness = torch.addmm(self.bias, self.rows[queries], self.pool.T)
