@@ -58,6 +58,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {}
+    _takes_missing: ClassVar[bool] = False
+    """Whether a row may lack a view."""
     checkpoint: Any
     checkpoint_every: int
     verbose: int
@@ -87,6 +89,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
                 f"X has {_columns(data.dims)} features, but {type(self).__name__} is expecting "
                 f"{_columns(self.view_dims_in_)} features as input."
             )
+        if not self._takes_missing:
+            self._check_whole(data)
         return data
 
     def _check_enough(self, data: Views) -> None:
@@ -99,8 +103,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             )
 
     def _check_whole(self, data: Views) -> None:
-        """Check that there are rows enough and that every row has every view."""
-        self._check_enough(data)
+        """Check that every row has every view."""
         if data.present is not None and not data.present.all():
             row, view = (int(index[0]) for index in np.nonzero(~data.present))
             raise InputError(

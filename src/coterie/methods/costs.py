@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from torch import Tensor
 
+from coterie.data import Views
+from coterie.engine.device import thread_cap
 from coterie.methods.base import Assignment, Clusterer
 from coterie.ops.memberships import log_memberships
 
@@ -21,7 +23,37 @@ class CostClusterer(Clusterer):
     A subclass implements `_over` and sets `tau_`, the sharpness of the memberships.
     """
 
+    n_threads: int | None
     tau_: float
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+            Rows to cluster. Methods that take missing views miss one where a row has nothing but NaN in it, or by a
+            mask.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        data = self._check_input(X, reset=True)
+        self._check_data(data)
+        with thread_cap(self.n_threads):
+            self._fit(data)
+        return self
+
+    @abstractmethod
+    def _check_data(self, data: Views) -> None:
+        """Raise an `InputError` where the data do not suit the parameters."""
+
+    @abstractmethod
+    def _fit(self, data: Views) -> None:
+        """Find the clusters of data that were checked."""
 
     @abstractmethod
     def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:

@@ -73,26 +73,6 @@ class TrainedClusterer(CostClusterer, Generic[PartsT, TaskT]):
     history_: list[Record]
     scaler_: Scaler
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the clusters.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-            Rows to cluster.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        self._check_params()
-        data = self._check_input(X, reset=True)
-        self._check_data(data)
-        with thread_cap(self.n_threads):
-            self._fit(data)
-        return self
-
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Go on with more rows, as from a stream; the clusters keep their numbers.
 
@@ -146,7 +126,7 @@ class TrainedClusterer(CostClusterer, Generic[PartsT, TaskT]):
 
     def _check_data(self, data: Views) -> None:
         """Check that the data of a `fit` suit the method."""
-        self._check_whole(data)
+        self._check_enough(data)
 
     @abstractmethod
     def _prepare(self, params: Mapping[str, Any], data: Views) -> PartsT:

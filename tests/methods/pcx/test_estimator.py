@@ -233,8 +233,11 @@ def test_a_missing_view_is_refused_with_its_name(blobs):
     X = blobs[0]
     right = X[:, 12:].copy()
     right[5] = np.nan
-    with pytest.raises(InputError, match="view 'right' is missing in row 5"):
-        PCX(3, max_epochs=1, **SMALL).fit({"left": X[:, :12], "right": right})
+    model = PCX(3, max_epochs=1, **SMALL)
+    fitted = clone(model).fit({"left": X[:, :12], "right": X[:, 12:]})
+    for use in (model.fit, fitted.partial_fit, fitted.predict, fitted.transform):
+        with pytest.raises(InputError, match="view 'right' is missing in row 5"):
+            use({"left": X[:, :12], "right": right})
 
 
 def test_a_file_on_disk_gives_the_clusters_of_the_same_rows_in_memory(blobs, tmp_path):

@@ -133,6 +133,7 @@ class FUCSMF(Clusterer):
     array([0])
     """
 
+    _takes_missing: ClassVar[bool] = True
     _rules: ClassVar[Mapping[str, Rule]] = {
         "n_clusters": whole(1),
         "classes": either(one_of(None), a_kind_of((list, tuple, np.ndarray), "a list of whole numbers")),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -157,6 +157,7 @@ class LargeMvCNet(CostClusterer):
     [50, 50]
     """
 
+    _takes_missing: ClassVar[bool] = True
     _rules: ClassVar[Mapping[str, Rule]] = {
         "n_clusters": whole(1),
         "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
@@ -235,27 +236,7 @@ class LargeMvCNet(CostClusterer):
 
     # Fitting
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the clusters.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-            Rows to cluster. A view is missing for a row where it is all NaN, or by a mask.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        self._check_params()
-        data = self._check_input(X, reset=True)
-        self._check_rows(data)
-        with thread_cap(self.n_threads):
-            self._fit(data)
-        return self
-
-    def _check_rows(self, data: Views) -> None:
+    def _check_data(self, data: Views) -> None:
         least = max(2, self.n_clusters, self._code_length())
         if data.n_rows < least:
             raise InputError(

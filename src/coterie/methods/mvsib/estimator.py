@@ -183,6 +183,7 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
     [40, 40]
     """
 
+    _takes_missing: ClassVar[bool] = True
     _rules: ClassVar[Mapping[str, Rule]] = {
         "n_clusters": whole(1),
         "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
@@ -316,9 +317,6 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         _check_rising("gate", self.gate, None)
         if self.curriculum is not None:
             _check_rising("curriculum", self.curriculum, 1)
-
-    def _check_data(self, data: Views) -> None:
-        self._check_enough(data)
 
     def _prepare(self, params: Mapping[str, Any], data: Views) -> Parts:
         return fitting.prepare(params, data, self.seed_, resolve_device(self.device))

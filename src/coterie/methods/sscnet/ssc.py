@@ -183,7 +183,7 @@ class SSC(Clusterer):
         return self
 
     def _check_rows(self, data: Views) -> None:
-        self._check_whole(data)
+        self._check_enough(data)
         if data.n_rows > self.max_rows:
             raise InputError(
                 f"X has {data.n_rows} rows, but SSC compares each with all others and takes at most "
