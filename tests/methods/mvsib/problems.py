@@ -4,7 +4,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from hypothesis import strategies as st
 
-from coterie.methods.mvsib.contrast import Pairs, contrasts
+from coterie.methods.mvsib.attraction import Pairs
+from coterie.methods.mvsib.contrast import contrasts
 
 seeds = st.integers(0, 10_000)
 

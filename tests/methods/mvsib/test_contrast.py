@@ -19,13 +19,8 @@ from tests.methods.mvsib.problems import (
     unit_rows,
 )
 
-from coterie.methods.mvsib.contrast import (
-    Pseudo,
-    cluster_contrast,
-    contrasts,
-    pair_weights,
-    row_pairs,
-)
+from coterie.methods.mvsib.attraction import row_pairs
+from coterie.methods.mvsib.contrast import Pseudo, cluster_contrast, contrasts, pair_weights
 
 N_ROWS, N_CLUSTERS = 10, 4
 modes = st.sampled_from(["denominator", "numerator", "both"])

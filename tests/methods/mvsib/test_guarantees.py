@@ -23,7 +23,7 @@ from tests.methods.mvsib.problems import (
 )
 from torch import Tensor
 
-from coterie.methods.mvsib.contrast import row_pairs, sides_of, spared_pairs
+from coterie.methods.mvsib.attraction import row_pairs, sides_of, spared_pairs
 from coterie.methods.mvsib.guarantees import Pull, controlled_weight, measure_pull, projection, safety
 
 N_BATCHES = 60

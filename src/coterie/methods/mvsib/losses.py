@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from coterie.methods.mvsib import certainty, contrast, guarantees, minority, pushpull
+from coterie.methods.mvsib import attraction, certainty, contrast, guarantees, minority, pushpull
 from coterie.methods.mvsib.clusters import Clusters
 from coterie.methods.mvsib.network import Embedded
 from coterie.methods.mvsib.settings import Settings
@@ -47,7 +47,7 @@ class Scene:
     ----------
     found : Embedded
     near : Tensor of shape (2, m)
-        Pairs of neighbours, as for `contrast.row_pairs`.
+        Pairs of neighbours, as for `attraction.row_pairs`.
     idle : sequence of bool
         Views that say nothing.
 
@@ -71,14 +71,14 @@ def no_clusters(scene: Scene, tau: float) -> Tensor:
     """Return the contrast of rows before there are clusters: neighbours attract, all others repel."""
     nobody = torch.zeros(len(scene.found.consensus), dtype=torch.bool, device=scene.near.device)
     weight = torch.ones((), device=scene.near.device)
-    pairs = contrast.row_pairs(
+    pairs = attraction.row_pairs(
         nobody.long(), scene.near, nobody, weight, "denominator", 1.0, with_labels=False
     )
     return mean_contrasts(scene, pairs, tau).rows
 
 
 def mean_contrasts(
-    scene: Scene, pairs: contrast.Pairs, tau: float, kin: Tensor | None = None
+    scene: Scene, pairs: attraction.Pairs, tau: float, kin: Tensor | None = None
 ) -> contrast.Contrasts:
     """Return the contrasts of rows and across rows, of the consensus and of each view, their means."""
     found = scene.found
@@ -121,7 +121,7 @@ class ClusterLosses:
         shares = certainty.memberships(torch.stack(squares), widths[:, None])
         return certainty.doubt(shares, found.present.T[used], self.settings.doubt_balance).amax(0)
 
-    def pairs(self, false: Tensor, opening: Tensor, routed: bool) -> contrast.Pairs:
+    def pairs(self, false: Tensor, opening: Tensor, routed: bool) -> attraction.Pairs:
         """Return who attracts and repels whom; false negatives repel no more than Theorem A allows.
 
         Parameters
@@ -137,7 +137,7 @@ class ClusterLosses:
         weight = opening * settings.false_mask
         if routed:
             weight = self._safe_weight(false, weight)
-        return contrast.row_pairs(
+        return attraction.row_pairs(
             self.labels, self.scene.near, false, weight, settings.false_mode, settings.false_mask, True
         )
 
@@ -148,7 +148,7 @@ class ClusterLosses:
         Only rows with a possible false negative are asked; and some of an epoch's first batch, to take note.
         """
         found, labels, near = self.scene.found, self.labels, self.scene.near
-        spared = contrast.spared_pairs(labels, near, false)
+        spared = attraction.spared_pairs(labels, near, false)
         n_noted = 0 if "false_mass" in self.notes else min(_NOTED, len(labels))
         asked = torch.arange(n_noted, device=labels.device)
         if self.settings.control:
@@ -156,7 +156,7 @@ class ClusterLosses:
         lowest = weight.repeat(len(labels))
         if not len(asked):
             return lowest
-        attract, wrong, others = contrast.sides_of(asked, labels, near, spared)
+        attract, wrong, others = attraction.sides_of(asked, labels, near, spared)
         pulls = []
         for v, own in self.scene.views:
             view, centers = found.views[v], F.normalize(self.clusters.view_centers[v], dim=1)
