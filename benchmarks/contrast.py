@@ -74,9 +74,8 @@ def run_contrast_speed(n_rows: int = 10_000, rounds: int = 3) -> None:
     views, bare = planted(n_rows), bare_epoch(n_rows, model)
     bare()
     bare_seconds, phases = [], {}
-    for _ in range(
-        rounds
-    ):  # rounds alternate and the fastest epoch of each counts: other work hits both alike
+    # Rounds alternate and the fastest epoch of each counts: other work hits both alike.
+    for _ in range(rounds):
         bare_seconds += [seconds(bare) for _ in range(_EPOCHS)]
         for record in model.fit(views).history_:
             phases.setdefault(record["phase"], []).append(record["seconds"])

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from coterie.ops.communities import cluster_cuts
-from coterie.ops.cuts import modularity_of, raise_modularity
+from coterie.ops.communities import cluster_cuts, kept_beyond_chance
+from coterie.ops.cuts import raise_modularity
 from coterie.ops.graphs import spectral_rows
 
 _LEAST_ROWS = 5
@@ -111,15 +111,23 @@ def _swapped(
 ) -> np.ndarray | None:
     """Return the first of the five most promising swaps that both readings prefer, or None."""
     least = min(_LEAST_ROWS, np.bincount(labels, minlength=n_clusters).min())
-    now = [modularity_of(graph, labels, n_clusters, one) for one in (1.0, gamma)]
+    now = _readings(graph, labels, n_clusters, gamma)
     for swap in _promising(graph, labels, n_clusters, gamma, splits)[:_TRIES]:
         moved = np.where(labels == swap.freed, swap.taker, labels)
         moved[swap.part] = swap.freed
         moved = raise_modularity(graph, moved, n_clusters, generator=generator, resolution=gamma)
-        then = [modularity_of(graph, moved, n_clusters, one) for one in (1.0, gamma)]
+        then = _readings(graph, moved, n_clusters, gamma)
         if np.bincount(moved, minlength=n_clusters).min() >= least and np.greater(then, now).all():
             return moved
     return None
+
+
+def _readings(
+    graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int, gamma: float
+) -> tuple[float, float]:
+    """Return plain modularity and that with the resolution gamma."""
+    _, inside, volume = cluster_cuts(graph, labels, n_clusters)
+    return kept_beyond_chance(inside, volume), kept_beyond_chance(inside, volume, gamma)
 
 
 def _promising(
