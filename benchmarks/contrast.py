@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -17,7 +16,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 
-from benchmarks.records import add_record, machine, measured
+from benchmarks.records import add_record, machine, measured, measured_apart
 from benchmarks.speed import BATCH, seconds
 from benchmarks.views import CLUSTERS, WIDTHS, write_views
 from coterie import MVSIB, as_views
@@ -113,9 +112,8 @@ def run_contrast_growth(sizes: Sequence[int], epochs: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for n_rows in sizes:
             write_views(Path(folder), n_rows)
-            command = [sys.executable, "-m", "benchmarks.contrast", folder, str(epochs)]
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
-            record = {"rows": n_rows, "method": "MVSIB", "epochs": epochs, **json.loads(done.stdout)}
+            found = measured_apart("-m", "benchmarks.contrast", folder, epochs)
+            record = {"rows": n_rows, "method": "MVSIB", "epochs": epochs, **found}
             add_record("growth", {**record, "machine": machine()})
             print(record, flush=True)
 

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,6 +45,13 @@ def add_record(name: str, record: dict[str, Any]) -> None:
 def is_recorded(name: str, case: dict[str, Any]) -> bool:
     """Say whether a file has a record of this case."""
     return any(case.items() <= one.items() for one in read_records(name))
+
+
+def measured_apart(*arguments: object) -> dict[str, Any]:
+    """Run Python with these arguments in a process of its own, whose peak of memory is its own; return its JSON."""
+    command = [sys.executable, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
 
 
 def machine() -> dict[str, Any]:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -15,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.records import machine, write_records
+from benchmarks.records import machine, measured_apart, write_records
 from coterie import PCX
 from coterie.methods.pcx.network import CIUnit
 from coterie.nn.autoencoder import mlp_pair
@@ -171,13 +168,7 @@ print(json.dumps({"peak_mb": round(peak, 1), "rate": n_rows / min(r["seconds"] f
 
 def _child(path: Path, n_rows: int, where: str) -> dict[str, float]:
     """Measure in a fresh process, so that its peak memory is its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", _CHILD, str(path), str(n_rows), where],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return json.loads(done.stdout)
+    return measured_apart("-c", _CHILD, path, n_rows, where)
 
 
 def seconds(work: Callable[[], Any]) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -15,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.cluster import SpectralClustering
 
-from benchmarks.records import add_record, is_recorded, machine, measured
+from benchmarks.records import add_record, is_recorded, machine, measured, measured_apart
 from benchmarks.sets import SETS
 from coterie import SSCNet, as_views
 from coterie.metrics import accuracy
@@ -124,9 +123,7 @@ def run_growth(sizes: Sequence[int], epochs: int) -> None:
             path = Path(folder) / "rows.npy"
             write_subspaces(path, n_rows)
             for method in ("SSCNet", "exact")[: 2 if n_rows <= _EXACT_ROWS else 1]:
-                command = [sys.executable, "-m", "benchmarks.subspaces", str(path), method, str(epochs)]
-                done = subprocess.run(command, capture_output=True, text=True, check=True)
-                found = json.loads(done.stdout)
+                found = measured_apart("-m", "benchmarks.subspaces", path, method, epochs)
                 record = {"rows": n_rows, "method": method, "epochs": epochs, **found}
                 record["cpu_microseconds_a_row"] = round(1e6 * found["cpu_seconds"] / n_rows, 1)
                 add_record("growth", {**record, "machine": machine()})

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from rich.table import Table
 from sklearn.cluster import KMeans
 
 from benchmarks.accuracy import settings_of
-from benchmarks.records import add_record, is_recorded, machine, measured, read_records
+from benchmarks.records import add_record, is_recorded, machine, measured, measured_apart, read_records
 from benchmarks.sets import SETS
 from coterie import LargeMvCNet, amputate, as_views
 from coterie.data import Views
@@ -170,9 +169,7 @@ def run_scale(rows: Sequence[int], sweeps: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for n_rows in rows:
             write_views(Path(folder), n_rows)
-            command = [sys.executable, "-m", "benchmarks.views", folder, str(sweeps)]
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
-            found = json.loads(done.stdout)
+            found = measured_apart("-m", "benchmarks.views", folder, sweeps)
             record = {
                 "rows": n_rows,
                 "sweeps": sweeps,
