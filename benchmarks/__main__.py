@@ -12,6 +12,7 @@ from benchmarks.sets import DEFAULT_FOLDER, LABELLED, SEVERAL, SINGLE
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
+EVERY_METHOD = "pcx,sscnet,mvsib,largemvcnet,fucsmf"
 SPECTRAL = "digits,usps,coil20,mnist-10k"
 SMALL = ",".join(one.name for one in SEVERAL if one.name not in ("cora", "ccv_20d", "hdigit"))
 
@@ -174,6 +175,39 @@ def solve(
     from benchmarks.solve import run_solve
 
     run_solve(data, anchors)
+
+
+@app.command()
+def processes(
+    methods: Annotated[
+        str, typer.Option(help="Names with commas between them.")
+    ] = "pcx,sscnet,mvsib,largemvcnet",
+    rows: int = 8192,
+    batch_size: int = 1024,
+    rounds: int = 2,
+) -> None:
+    """Rate of training of two processes beside one, with one thread each."""
+    from benchmarks.processes import run_processes
+
+    run_processes(methods.split(","), rows, batch_size, rounds)
+
+
+@app.command()
+def hosts(
+    methods: Annotated[str, typer.Option(help="Names with commas between them.")] = EVERY_METHOD,
+) -> None:
+    """Fit on two hosts, which are network namespaces of this machine; needs root."""
+    from benchmarks.processes import run_hosts
+
+    run_hosts(methods.split(","))
+
+
+@app.command()
+def faults(kills: int = 50, seed: int = 0) -> None:
+    """Kill training runs at random moments, start them again, and compare the labels."""
+    from benchmarks.faults import run_faults
+
+    run_faults(kills, seed)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import csv
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -256,3 +257,28 @@ def test_labels_for_a_method_that_uses_none_are_refused(folder, capsys):
 def test_a_fit_without_clusters_or_labels_is_refused(folder, capsys):
     assert run(["fit", str(folder / "rows.csv"), "--out", str(folder / "no")]) == 2
     assert "--clusters" in last_error(capsys)
+
+
+def test_rows_that_do_not_fit_into_memory_stay_on_disk_and_that_is_said(tmp_path, capsys, monkeypatch):
+    from coterie.data import memory
+
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32))
+    monkeypatch.setattr(memory, "available_bytes", lambda: 100)
+    arguments = ["fit", str(tmp_path / "rows.npy"), "-k", "2", "--method", "largemvcnet"]
+    assert run([*arguments, "--out", str(tmp_path / "run")]) == 0
+    assert "more than 25% of the free memory: its rows stay on disk." in capsys.readouterr().out
+
+
+def test_sigterm_ends_a_fit_in_one_sentence_and_the_same_command_goes_on(tmp_path):
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32))
+    fit = ["fit", str(tmp_path / "rows.npy"), "-k", "3", *FAST, "--set", "max_epochs=60", "--out"]
+    stopped = [sys.executable, "-m", "coterie", *fit, str(tmp_path / "run")]
+    process = subprocess.Popen(stopped, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "run" / "checkpoint.coterie").exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.terminate()
+    assert process.communicate()[1].startswith("coterie: Stopped by SIGTERM;")
+    assert process.returncode == 143
+    assert run([*fit, str(tmp_path / "run")]) == 0
+    assert run([*fit, str(tmp_path / "whole")]) == 0
+    assert (tmp_path / "run" / "labels.csv").read_text() == (tmp_path / "whole" / "labels.csv").read_text()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import signal
 import sys
 import time
 import warnings
@@ -35,9 +36,18 @@ DataPath = Annotated[
 ]
 
 
+class Stopped(BaseException):
+    """SIGTERM came: the run ends at once, and its last checkpoint stays."""
+
+
 def main() -> None:
     """Run the command line; a mistake of the user's ends in one sentence and exit code 2."""
+    signal.signal(signal.SIGTERM, _stop)
     sys.exit(run(sys.argv[1:]))
+
+
+def _stop(number: int, frame: Any) -> None:
+    raise Stopped
 
 
 def run(arguments: list[str]) -> int:
@@ -51,6 +61,10 @@ def run(arguments: list[str]) -> int:
         return _fail(f"{error.filename or 'A file'}: {error.strerror or error}.")
     except KeyboardInterrupt:
         return _fail("Interrupted.", code=130)
+    except Stopped:
+        return _fail(
+            "Stopped by SIGTERM; an unfinished fit goes on when the same command is run again.", code=143
+        )
     except Exception as error:
         if hasattr(error, "format_message"):
             return _fail(f"{error.format_message()} See coterie --help.")
@@ -66,8 +80,14 @@ def run(arguments: list[str]) -> int:
 
 
 def _fail(message: str, code: int = 2) -> int:
-    print("coterie: " + " ".join(message.split()), file=sys.stderr)
+    who = f" (process {os.environ['RANK']})" if _is_follower() else ""
+    print(f"coterie{who}: " + " ".join(message.split()), file=sys.stderr)
     return code
+
+
+def _is_follower() -> bool:
+    """Whether torchrun started this process beside a first one, which speaks for all."""
+    return os.environ.get("RANK", "0") != "0"
 
 
 @app.command()
@@ -103,6 +123,7 @@ def fit(
 ) -> None:
     """Cluster DATA and keep the result in the folder RUN; run it again to go on after a crash."""
     from coterie.data import read_some_labels, read_views
+    from coterie.engine.distributed import process_group
     from coterie.methods.registry import find_method
     from coterie.runs import Run, write_labels
 
@@ -117,7 +138,7 @@ def fit(
         )
     estimator = found.load()
     chosen = _settings(estimator, settings or [])
-    views = read_views(data)
+    views = _in_memory_or_not(read_views(data), data, quiet)
     known = None if labels is None else read_some_labels(labels, views.n_rows)
     the_run.create(replace)
     usual = {"random_state": seed, "checkpoint": str(the_run.checkpoint), "verbose": int(not quiet)}
@@ -125,8 +146,10 @@ def fit(
     model = estimator(**{name: value for name, value in usual.items() if name in estimator().get_params()})
     model.set_params(**chosen)
     started = time.perf_counter()
-    with _spoken_warnings():
+    with process_group() as together, _spoken_warnings():
         model.fit(views, known)
+    if together.rank > 0:
+        return
     seconds = time.perf_counter() - started
     model.save(the_run.model)
     write_labels(the_run.labels, model.labels_, model.assign(views).confidence)
@@ -301,6 +324,20 @@ def _load(folder: Path) -> tuple[Any, Any]:
     return load(the_run.model), the_run
 
 
+def _in_memory_or_not(views: Any, path: Path, quiet: bool) -> Any:
+    """Read rows into memory where they fit; leave them on disk, and say so, where they do not."""
+    from coterie.data.memory import SHARE, fits, into_memory
+
+    if fits(views):
+        return into_memory(views)
+    if not quiet and not _is_follower():
+        typer.echo(
+            f"{path} would take {views.nbytes / 2**30:.1f} GB, more than {SHARE:.0%} of the free memory: "
+            "its rows stay on disk."
+        )
+    return views
+
+
 def _data_of(the_run: Any, moved_to: Path | None) -> Any:
     """Return the rows that a run was fitted on."""
     from coterie.data import read_views
@@ -320,7 +357,8 @@ def _spoken_warnings() -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         yield
-    for message in dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning)):
+    spoken = [] if _is_follower() else [one for one in caught if issubclass(one.category, UserWarning)]
+    for message in dict.fromkeys(str(one.message) for one in spoken):
         typer.echo(f"coterie: {message}", err=True)
 
 

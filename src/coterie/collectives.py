@@ -60,3 +60,15 @@ class Alone:
 
 
 ALONE = Alone()
+
+
+def share_of(n: int, collectives: Collectives) -> slice:
+    """Return which of `n` things are this process's: a run of them, as long as the others' or one longer.
+
+    Examples
+    --------
+    >>> share_of(5, ALONE)
+    slice(0, 5, None)
+    """
+    start, stop = (n * rank // collectives.size for rank in (collectives.rank, collectives.rank + 1))
+    return slice(start, stop)

@@ -1,13 +1,11 @@
 """Scaling: a stream gives what all rows at once would give, and everything can be undone and stored."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from tests.together import in_threads
 
 from coterie.data import Scaler, as_views
 from coterie.data.scaling import MODES
@@ -156,38 +154,17 @@ def test_a_view_that_no_row_has_becomes_zeros():
     assert (scaled[0] == 0.0).all()
 
 
-class Together:
-    """Collectives of several processes, played by threads that wait for each other."""
-
-    def __init__(self, n):
-        self.barrier, self.arrays = threading.Barrier(n), {}
-
-    def _reduce(self, array, how):
-        self.arrays[threading.get_ident()] = array
-        self.barrier.wait(10)
-        result = how(list(self.arrays.values()), axis=0)
-        self.barrier.wait(10)
-        return result
-
-    def sum(self, array):
-        return self._reduce(array, np.sum)
-
-    def min(self, array):
-        return self._reduce(array, np.min)
-
-    def max(self, array):
-        return self._reduce(array, np.max)
-
-
 @pytest.mark.parametrize("mode", ["feature", "minmax"])
 def test_processes_that_share_the_rows_learn_the_same_as_one(mode):
     rng = np.random.default_rng(0)
     X = (rng.normal(1e3, 2.0, size=(100, 3)) + np.arange(100)[:, None]).astype(np.float32)
     X[:, 2] = 4.0
-    shares, together, one = [X[:70], X[70:75], X[75:]], Together(3), fitted(mode, X)[0]
-    with ThreadPoolExecutor(3) as pool:
-        fits = list(pool.map(lambda share: Scaler(mode).fit(as_views(share), collectives=together), shares))
-    for many in fits:
+    shares, one = [X[:70], X[70:75], X[75:]], fitted(mode, X)[0]
+
+    def fit(collectives):
+        return Scaler(mode).fit(as_views(shares[collectives.rank]), collectives=collectives)
+
+    for many in in_threads(3, fit):
         np.testing.assert_allclose(many.shifts_[0], one.shifts_[0], rtol=1e-6)
         np.testing.assert_allclose(many.scales_[0], one.scales_[0], rtol=1e-6)
 

@@ -86,7 +86,7 @@ def test_clipping_bounds_the_norm_of_the_gradient():
     assert min(norms) > 0.009
 
 
-def test_gradients_are_averaged_over_processes():
+def test_gradients_are_added_over_processes():
     class Doubled:
         """A peer that always has three times the gradient of this process."""
 
@@ -100,7 +100,7 @@ def test_gradients_are_averaged_over_processes():
         loop = loop_of(Regression(), 1, **options)
         loop.step(some_batches(0)[0])
         gradients[name] = loop._parameters[0].grad.clone()
-    torch.testing.assert_close(gradients["two"], 2 * gradients["alone"])
+    torch.testing.assert_close(gradients["two"], 4 * gradients["alone"])
 
 
 def test_an_interrupt_ends_training_with_a_warning_and_keeps_the_history(caplog):

@@ -1,5 +1,4 @@
 import itertools
-import threading
 import warnings
 
 import numpy as np
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
+from tests.together import in_threads
 
 from coterie.errors import InputError
 from coterie.ops.distances import nearest, squared_distances
@@ -24,35 +24,6 @@ def blobs(n: int = 300, k: int = 5, d: int = 3, seed: int = 0) -> torch.Tensor:
     generator = seeded(seed)
     centers = 20 * torch.randn(k, d, generator=generator)
     return centers[torch.arange(n) % k] + torch.randn(n, d, generator=generator)
-
-
-class ThreadCollectives:
-    """Several processes played by threads, for reductions that wait for each other."""
-
-    def __init__(self, rank: int, size: int, shared: dict) -> None:
-        self.rank, self.size, self._shared = rank, size, shared
-
-    def sum(self, values):
-        self._shared["values"][self.rank] = values
-        self._shared["barrier"].wait()
-        total = sum(self._shared["values"][1:], start=self._shared["values"][0].clone())
-        self._shared["barrier"].wait()
-        return total
-
-
-def in_threads(size: int, work) -> list:
-    shared = {"values": [None] * size, "barrier": threading.Barrier(size)}
-    results: list = [None] * size
-
-    def one(rank: int) -> None:
-        results[rank] = work(ThreadCollectives(rank, size, shared))
-
-    threads = [threading.Thread(target=one, args=(rank,)) for rank in range(size)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
 
 
 def test_squared_distances_equal_the_naive_ones_and_are_never_negative():

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data.scaling import Scaler
 from coterie.data.views import Views
 
 _MOSTLY = 0.8
 
 
-def fit_scaler(views: Views, scale: Any) -> Scaler:
+def fit_scaler(views: Views, scale: Any, collectives: Collectives = ALONE) -> Scaler:
     """Fit a scaling; "auto" standardises the columns of a view only where a few of them drown the others.
 
     Columns of one kind (pixels, word weights, sensor features) keep their units, for their sizes carry meaning.
@@ -25,6 +26,8 @@ def fit_scaler(views: Views, scale: Any) -> Scaler:
     ----------
     views : Views
     scale : "auto", or what `Scaler` takes
+    collectives : Collectives, optional
+        The processes that share the pass over the rows; one by default.
 
     Examples
     --------
@@ -34,15 +37,16 @@ def fit_scaler(views: Views, scale: Any) -> Scaler:
     >>> fit_scaler(as_views([pixels, units]), "auto").modes_
     ('none', 'feature')
     """
+    mine = views if collectives.size == 1 else views.select(share_of(views.n_rows, collectives))
     if scale != "auto":
-        return Scaler(scale).fit(views)
-    standard = Scaler("feature").fit(views)
+        return Scaler(scale).fit(mine, collectives=collectives)
+    standard = Scaler("feature").fit(mine, collectives=collectives)
     sample = views.read(np.linspace(0, views.n_rows - 1, min(1000, views.n_rows)).astype(int))
     modes = [
         "feature" if _few_drown_the_others(deviations) and (rows == 0).mean() < _MOSTLY else "none"
         for deviations, rows in zip(standard.scales_, sample, strict=True)
     ]
-    return standard if set(modes) == {"feature"} else Scaler(modes).fit(views)
+    return standard if set(modes) == {"feature"} else Scaler(modes).fit(mine, collectives=collectives)
 
 
 def _few_drown_the_others(deviations: np.ndarray) -> bool:

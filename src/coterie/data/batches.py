@@ -18,6 +18,7 @@ from typing import Protocol
 
 import numpy as np
 
+from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data.ahead import read_ahead
 from coterie.data.scaling import Scaler
 from coterie.data.subsets import some_rows
@@ -44,15 +45,28 @@ class Batch:
     ----------
     rows : ndarray of shape (b,)
         Their numbers in the data.
-    views : list of ndarray of shape (b, d)
-        The scaled rows of each view.
+    views : list of ndarray of shape (m, d)
+        The scaled rows of each view: all of them, or this process's share.
     partners : Batch or None
         The partner of each row, in the same order.
+    share : ndarray of shape (m,) or None
+        The places among the b rows of those in `views`; None where these are all.
     """
 
     rows: np.ndarray
     views: list[np.ndarray]
     partners: Batch | None = None
+    share: np.ndarray | None = None
+
+    @property
+    def own(self) -> np.ndarray:
+        """The places of the rows in `views`, (m,)."""
+        return np.arange(len(self.rows)) if self.share is None else self.share
+
+    @property
+    def part(self) -> float:
+        """The share of the rows that are in `views`."""
+        return len(self.own) / len(self.rows)
 
     def with_partners(self) -> Batch:
         """Return the rows followed by their partners as one batch; the rows alone where they have none.
@@ -67,7 +81,9 @@ class Batch:
             return self
         pairs = zip(self.views, self.partners.views, strict=True)
         return Batch(
-            np.concatenate([self.rows, self.partners.rows]), [np.concatenate(pair) for pair in pairs]
+            np.concatenate([self.rows, self.partners.rows]),
+            [np.concatenate(pair) for pair in pairs],
+            share=np.concatenate([self.own, len(self.rows) + self.partners.own]),
         )
 
     def distinct(self) -> Batch:
@@ -79,7 +95,8 @@ class Batch:
         array([3, 7])
         """
         places = np.sort(np.unique(self.rows, return_index=True)[1])
-        return Batch(self.rows[places], [view[places] for view in self.views])
+        kept, share = np.isin(self.own, places), np.isin(places, self.own)
+        return Batch(self.rows[places], [view[kept] for view in self.views], share=np.flatnonzero(share))
 
 
 class Batches:
@@ -96,6 +113,8 @@ class Batches:
         Decides every order, together with the number of the epoch.
     chamber_bytes : int
         Most memory that one chamber of data on disk may take.
+    collectives : Collectives
+        The processes that share the rows of every batch.
 
     Attributes
     ----------
@@ -113,9 +132,17 @@ class Batches:
     """
 
     def __init__(
-        self, views: Views, scaler: Scaler, *, batch_size: int, seed: int, chamber_bytes: int = CHAMBER_BYTES
+        self,
+        views: Views,
+        scaler: Scaler,
+        *,
+        batch_size: int,
+        seed: int,
+        chamber_bytes: int = CHAMBER_BYTES,
+        collectives: Collectives = ALONE,
     ) -> None:
         self.views, self.scaler, self.batch_size, self.seed = views, scaler, batch_size, seed
+        self.collectives = collectives
         self.chambers = _chambers(views, seed, chamber_bytes)
 
     @property
@@ -132,9 +159,16 @@ class Batches:
             for local in self._shuffled(len(numbers), rng):
                 mates = None
                 if partners is not None:
-                    chosen = partners.draw(int(chamber), local, rng)
-                    mates = Batch(numbers[chosen], reader.read(chosen))
-                yield Batch(numbers[local], reader.read(local), mates)
+                    mates = self._batch(numbers, partners.draw(int(chamber), local, rng), reader)
+                yield self._batch(numbers, local, reader, mates)
+
+    def _batch(
+        self, numbers: np.ndarray, local: np.ndarray, reader: _Reader, mates: Batch | None = None
+    ) -> Batch:
+        if self.collectives.size == 1:
+            return Batch(numbers[local], reader.read(local), mates)
+        share = np.arange(len(local))[share_of(len(local), self.collectives)]
+        return Batch(numbers[local], reader.read(local[share]), mates, share)
 
     def read_chamber(self, chamber: int) -> list[np.ndarray]:
         """Read all the scaled rows of a chamber."""
@@ -150,10 +184,10 @@ class Batches:
         return np.hstack(self.read(some_rows(self.views.n_rows, most, self.seed)))
 
     def in_order(self, rows: np.ndarray | None = None, size: int = 4096) -> Iterator[list[np.ndarray]]:
-        """Yield scaled rows in the order of the data, or of the given numbers, `size` at a time."""
-        n_rows = self.views.n_rows if rows is None else len(rows)
-        for start in range(0, n_rows, size):
-            part = slice(start, min(start + size, n_rows))
+        """Yield this process's share of the rows in the order of the data, or the given numbers, `size` at a time."""
+        whole = share_of(self.views.n_rows, self.collectives) if rows is None else slice(0, len(rows))
+        for start in range(whole.start, whole.stop, size):
+            part = slice(start, min(start + size, whole.stop))
             yield self.read(part if rows is None else rows[part])
 
     def _shuffled(self, n_rows: int, rng: np.random.Generator) -> list[np.ndarray]:

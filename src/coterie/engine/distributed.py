@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import torch
 import torch.distributed as dist
@@ -15,6 +19,7 @@ class ProcessGroup:
 
     def __init__(self) -> None:
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
+        self._device = torch.device("cuda" if dist.get_backend() == "nccl" else "cpu")
 
     def sum(self, values: Numbers) -> Numbers:
         """Return the element-wise sum over all processes."""
@@ -29,11 +34,14 @@ class ProcessGroup:
         return self._reduce(values, dist.ReduceOp.MAX)
 
     def _reduce(self, values: Numbers, operation: dist.ReduceOp.RedOpType) -> Numbers:
-        tensor = torch.as_tensor(values).clone()
-        dist.all_reduce(tensor, operation)
+        tensor = torch.as_tensor(values, dtype=torch.float64 if isinstance(values, float) else None)
+        kind = torch.uint8 if tensor.dtype == torch.bool else tensor.dtype  # truths are added as 0 and 1
+        shared = tensor.to(self._device, kind, copy=True)
+        dist.all_reduce(shared, operation)
+        shared = shared.to(tensor.dtype)
         if isinstance(values, Tensor):
-            return tensor  # type: ignore[return-value]
-        array = tensor.numpy()
+            return shared.to(tensor.device)  # type: ignore[return-value]
+        array = shared.cpu().numpy()
         return array if isinstance(values, np.ndarray) else type(values)(array)  # type: ignore[call-arg, return-value]
 
 
@@ -48,3 +56,26 @@ def current_collectives() -> Collectives:
     if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
         return ProcessGroup()
     return ALONE
+
+
+@contextmanager
+def process_group() -> Iterator[Collectives]:
+    """Join the processes that torchrun started, inside the block; one process where it started none.
+
+    Examples
+    --------
+    >>> with process_group() as together:
+    ...     together.size
+    1
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield ALONE
+        return
+    on_gpu = torch.cuda.is_available()
+    if on_gpu:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl" if on_gpu else "gloo")
+    try:
+        yield current_collectives()
+    finally:
+        dist.destroy_process_group()

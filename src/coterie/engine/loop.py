@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives
+from coterie.errors import InputError
+from coterie.ops.shares import agree
 
 log = logging.getLogger("coterie")
 
@@ -86,7 +88,7 @@ class Loop:
         Largest norm that the gradient may have.
     callbacks : sequence of Callback
     collectives : Collectives
-        Gradients are averaged over its processes.
+        Gradients are added over its processes: each has the loss of all rows, with the gradient of its own.
 
     Attributes
     ----------
@@ -122,11 +124,15 @@ class Loop:
 
     def run(self) -> None:
         """Train until the last epoch, a callback's stop, or Ctrl-C, which leaves the task usable."""
+        agree(self._parameters, self.collectives)
         self._announce("on_begin")
+        self._check_together()
         try:
             while self.epoch < self.max_epochs and not self.stop:
                 self.run_epoch()
         except KeyboardInterrupt:
+            if self.collectives.size > 1:  # the others may be at another step, and would wait for ever
+                raise
             self.interrupted = True
             log.warning(
                 "Interrupted in epoch %d of %d: training stops here and the model is finished as it is.",
@@ -159,18 +165,27 @@ class Loop:
         losses, carried = self.task.losses(batch)
         self.task.optimizer.zero_grad(set_to_none=True)
         losses["loss"].backward()
-        self._average_gradients()
+        self._add_gradients()
         if self.clip_norm is not None:
             torch.nn.utils.clip_grad_norm_(self._parameters, self.clip_norm)
         self.task.optimizer.step()
         self.task.after_step(carried)
         return losses
 
-    def _average_gradients(self) -> None:
+    def _check_together(self) -> None:
+        """Check that all processes go on from the same epoch."""
+        least, most = self.collectives.min(self.epoch), self.collectives.max(self.epoch)
+        if least != most:
+            raise InputError(
+                f"The processes resume after different epochs, {least} and {most}: put the checkpoint where all "
+                "of them can read it, or delete it."
+            )
+
+    def _add_gradients(self) -> None:
         if self.collectives.size == 1:
             return
         gradients = [p.grad for p in self._parameters if p.grad is not None]
-        flat = self.collectives.sum(torch.cat([g.flatten() for g in gradients])) / self.collectives.size
+        flat = self.collectives.sum(torch.cat([g.flatten() for g in gradients]))
         for gradient, piece in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
             gradient.copy_(piece.view_as(gradient))
 

@@ -10,10 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from coterie.collectives import share_of
 from coterie.data.batches import Batches
 from coterie.ops.communities import modularity, weight_between
 from coterie.ops.neighbours import neighbour_table, shared_neighbours
 from coterie.ops.pca import principal_axes
+from coterie.ops.shares import gathered
 
 
 class Pairs:
@@ -83,11 +85,13 @@ class NeighbourPairs(Pairs):
         generator: torch.Generator,
     ) -> None:
         tables, heights = [], []
+        together = batches.collectives
         for numbers in batches.chambers:
-            rows = batches.in_order(numbers)
-            features = torch.cat([embed(torch.from_numpy(np.hstack(views))) for views in rows])
+            rows = batches.in_order(numbers[share_of(len(numbers), together)])
+            mine = torch.cat([embed(torch.from_numpy(np.hstack(views))) for views in rows])
+            features = gathered(mine, len(numbers), together)
             k = min(n_neighbors, len(features) - 1)
-            table = neighbour_table(features, k, generator=generator)
+            table = neighbour_table(features, k, generator=generator, collectives=together)
             tables.append(table.to(torch.int32).cpu().numpy())
             heights.append(_heights(table))
         super().__init__(batches.chambers, tables, heights)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from coterie.data import Views, as_views
 from coterie.engine.callbacks import Checkpoint, Progress
 from coterie.engine.checkpoint import stored_identity
+from coterie.engine.distributed import current_collectives
 from coterie.engine.loop import Callback
 from coterie.errors import InputError
 from coterie.methods.params import Rule, check_params
@@ -136,7 +137,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def _watchers(self, fingerprint: list[Any]) -> list[Callback]:
         """Return the callbacks of training that `verbose` and `checkpoint` ask for."""
         callbacks: list[Callback] = []
-        if self.verbose:
+        if self.verbose and current_collectives().rank == 0:
             callbacks.append(Progress(type(self).__name__))
         if self.checkpoint is not None:
             params = {name: value for name, value in self._resolved().items() if name not in _BYSTANDERS}

@@ -11,6 +11,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
+from coterie.collectives import ALONE, Collectives
 from coterie.ops.neighbours import neighbour_table, shared_neighbours
 
 
@@ -73,7 +74,7 @@ def kept_beyond_chance(inside: np.ndarray, volume: np.ndarray, resolution: float
 
 
 def modularity_among(
-    rows: Tensor, n_neighbors: int, *, generator: torch.Generator
+    rows: Tensor, n_neighbors: int, *, generator: torch.Generator, collectives: Collectives = ALONE
 ) -> Callable[[np.ndarray], float]:
     """Return a function that rates labels (n,) by their modularity among the nearest neighbours of rows (n, d).
 
@@ -86,7 +87,7 @@ def modularity_among(
     >>> rate(np.array([0, 0, 0, 1, 1, 1])) > rate(np.array([0, 0, 1, 1, 1, 1]))
     True
     """
-    table = neighbour_table(rows, n_neighbors, generator=generator)
+    table = neighbour_table(rows, n_neighbors, generator=generator, collectives=collectives)
     weights, neighbours = shared_neighbours(table).cpu().numpy(), table.cpu().numpy()
     return lambda labels: modularity(weight_between(neighbours, weights, labels, int(labels.max()) + 1))
 

@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.sparse.linalg import lobpcg
 from torch import Tensor
 
+from coterie.collectives import ALONE, Collectives
 from coterie.ops.neighbours import neighbour_table
 
 NOBODY = -1
@@ -22,7 +23,12 @@ _STEPS = 300
 
 
 def table_of_present(
-    rows: Tensor, present: np.ndarray, n_neighbors: int, *, generator: torch.Generator
+    rows: Tensor,
+    present: np.ndarray,
+    n_neighbors: int,
+    *,
+    generator: torch.Generator,
+    collectives: Collectives = ALONE,
 ) -> np.ndarray:
     """Return the (n, k) neighbours of each present row among the present rows; `NOBODY` in the other lines.
 
@@ -36,7 +42,9 @@ def table_of_present(
     k = max(0, min(n_neighbors, len(numbers) - 1))
     table = np.full((len(rows), k), NOBODY)
     if k:
-        found = neighbour_table(rows[torch.from_numpy(numbers)], k, generator=generator)
+        found = neighbour_table(
+            rows[torch.from_numpy(numbers)], k, generator=generator, collectives=collectives
+        )
         table[numbers] = numbers[found.cpu().numpy()]
     return table
 

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from coterie.collectives import Collectives
+
 
 def count_and_sum(rows: Tensor, labels: Tensor, n_clusters: int) -> tuple[Tensor, Tensor]:
     """Return the number (k,) and the sum (k, d) of the rows of each cluster.
@@ -41,6 +43,8 @@ class NearestRows:
     Parameters
     ----------
     n_clusters : int
+    first : int
+        Number of the first row that will come.
 
     Attributes
     ----------
@@ -56,10 +60,10 @@ class NearestRows:
     [1, 1]
     """
 
-    def __init__(self, n_clusters: int) -> None:
+    def __init__(self, n_clusters: int, first: int = 0) -> None:
         self.numbers = np.zeros(n_clusters, dtype=np.int64)
         self._costs = np.full(n_clusters, np.inf)
-        self._seen = 0
+        self._seen = first
 
     def add(self, costs: Tensor) -> None:
         """Look at more rows, with what the clusters cost them, (b, k)."""
@@ -69,3 +73,8 @@ class NearestRows:
         self._costs[nearer] = values[nearer]
         self.numbers[nearer] = self._seen + least.indices.cpu().numpy()[nearer]
         self._seen += len(costs)
+
+    def over(self, collectives: Collectives) -> np.ndarray:
+        """Return the numbers over the rows of all processes, (k,); of rows that cost the same the first."""
+        least = collectives.min(self._costs)
+        return collectives.min(np.where(self._costs == least, self.numbers, np.iinfo(np.int64).max))

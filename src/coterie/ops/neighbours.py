@@ -9,9 +9,11 @@ import math
 import torch
 from torch import Tensor
 
+from coterie.collectives import ALONE, Collectives, share_of
 from coterie.errors import InputError
 from coterie.ops.distances import nearest, top_columns
 from coterie.ops.kmeans import kmeans
+from coterie.ops.shares import gathered
 
 EXACT_ROWS = 100_000
 _QUERIES = 1024
@@ -26,12 +28,13 @@ def neighbour_table(
     generator: torch.Generator,
     exact_rows: int = EXACT_ROWS,
     probes: int = 8,
+    collectives: Collectives = ALONE,
 ) -> Tensor:
     """Return the (n, k) numbers of each row's nearest other rows, nearest first, in Euclidean distance.
 
     Exact up to `exact_rows` rows, at the cost of n^2 d products. Beyond that the rows
     are put into about sqrt(n) cells by k-means and each row is compared with the rows of the `probes` cells
-    nearest to its own: about n^1.5 d products.
+    nearest to its own: about n^1.5 d products. Processes that have the same rows share the search.
 
     Examples
     --------
@@ -47,8 +50,9 @@ def neighbour_table(
         )
     if n_rows <= exact_rows:
         everyone = torch.arange(n_rows, device=rows.device)
-        return _Pool(rows, everyone).search(everyone, n_neighbors)
-    return _search_cells(rows, n_neighbors, probes, generator)
+        mine = everyone[share_of(n_rows, collectives)]
+        return gathered(_Pool(rows, everyone).search(mine, n_neighbors), n_rows, collectives)
+    return _search_cells(rows, n_neighbors, probes, generator, collectives)
 
 
 def shared_neighbours(table: Tensor) -> Tensor:
@@ -105,19 +109,22 @@ class _Pool:
         return found[~own].view(len(queries), k)
 
 
-def _search_cells(rows: Tensor, k: int, probes: int, generator: torch.Generator) -> Tensor:
+def _search_cells(
+    rows: Tensor, k: int, probes: int, generator: torch.Generator, collectives: Collectives
+) -> Tensor:
     n_cells = int(math.sqrt(len(rows)))
     centers = kmeans(rows, n_cells, generator=generator, n_init=1, max_iter=5, quiet=True).centers
     cells = nearest(rows, centers)[0]
     order = cells.argsort(stable=True)
     members = order.split(torch.bincount(cells, minlength=n_cells).tolist())
     near = _nearest_cells(centers, members, probes, least=k + 1)
-    table = torch.empty(len(rows), k, dtype=torch.long, device=rows.device)
-    for cell, own in enumerate(members):
+    table = torch.zeros(len(rows), k, dtype=torch.long, device=rows.device)
+    for cell in range(n_cells)[share_of(n_cells, collectives)]:
+        own = members[cell]
         if len(own):
             among = torch.cat([members[other] for other in near[cell]])
             table[own] = _Pool(rows, among).search(own, k)
-    return table
+    return collectives.sum(table)
 
 
 def _nearest_cells(centers: Tensor, members: tuple[Tensor, ...], probes: int, least: int) -> list[list[int]]:

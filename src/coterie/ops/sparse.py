@@ -1,12 +1,16 @@
-"""Sparse matrices of scipy as torch has them."""
+"""Sparse matrices of scipy as torch has them, and over processes."""
 
 from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import torch
 from scipy import sparse
 from torch import Tensor
+
+from coterie.collectives import Collectives, share_of
+from coterie.ops.shares import gathered
 
 
 def as_tensor(matrix: sparse.csr_matrix) -> Tensor:
@@ -22,3 +26,25 @@ def as_tensor(matrix: sparse.csr_matrix) -> Tensor:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support")
         return torch.sparse_csr_tensor(starts, columns, values, matrix.shape, check_invariants=False)
+
+
+def gathered_rows(mine: sparse.csr_matrix, n_rows: int, collectives: Collectives) -> sparse.csr_matrix:
+    """Return the matrix of n rows of which each process has its share, as `share_of` gives it.
+
+    Examples
+    --------
+    >>> from coterie.collectives import ALONE
+    >>> gathered_rows(sparse.csr_matrix([[0.0, 2.0], [1.0, 0.0]]), 2, ALONE).toarray()
+    array([[0., 2.],
+           [1., 0.]])
+    """
+    if collectives.size == 1:
+        return mine
+    counts = gathered(np.diff(mine.indptr).astype(np.int64), n_rows, collectives)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    share = share_of(n_rows, collectives)
+    columns, values = np.zeros(starts[-1], mine.indices.dtype), np.zeros(starts[-1], mine.dtype)
+    own = slice(starts[share.start], starts[share.stop])
+    columns[own], values[own] = mine.indices, mine.data
+    whole = collectives.sum(values), collectives.sum(columns), starts
+    return sparse.csr_matrix(whole, shape=(n_rows, mine.shape[1]))

@@ -15,6 +15,10 @@ from coterie.methods.pcx import objective, student, training
 from coterie.nn.autoencoder import mlp
 
 
+def noise_like(rows, seed=0):
+    return torch.randn(rows.shape, generator=torch.Generator().manual_seed(seed))
+
+
 def log_rows(n_rows: int, n_clusters: int, seed: int) -> torch.Tensor:
     return torch.randn(n_rows, n_clusters, generator=torch.Generator().manual_seed(seed)).log_softmax(1)
 
@@ -76,7 +80,7 @@ def test_the_worst_step_of_two_classes_lies_along_the_difference_of_their_weight
     def log_lambda(x):
         return (x @ weights.T).log_softmax(1)
 
-    step = student.worst_step(log_lambda, rows, log_lambda(rows), reach, torch.Generator().manual_seed(4))
+    step = student.worst_step(log_lambda, rows, log_lambda(rows), reach, noise_like(rows, seed=4))
     torch.testing.assert_close(step.norm(dim=1, keepdim=True), reach)
     across = (weights[0] - weights[1]) / (weights[0] - weights[1]).norm()
     torch.testing.assert_close((step @ across).abs(), reach.squeeze(1), rtol=1e-3, atol=1e-4)
@@ -91,7 +95,7 @@ def test_the_worst_step_is_worse_than_random_ones_of_its_length_and_leaves_no_gr
         return model(x).log_softmax(1)
 
     now, reach = log_lambda(rows), torch.full((50, 1), 0.5)
-    worst = student.worst_step(log_lambda, rows, now, reach, generator)
+    worst = student.worst_step(log_lambda, rows, now, reach, noise_like(rows))
     assert all(weight.grad is None for weight in model.parameters())
     bad = float(student.divergence(now, log_lambda(rows + worst)).detach())
     for _ in range(20):
@@ -103,7 +107,7 @@ def test_a_row_that_equals_its_partner_takes_no_step():
     model, rows = mlp([4, 8, 3]), torch.ones(6, 4)
     now = model(rows).log_softmax(1)
     step = student.worst_step(
-        lambda x: model(x).log_softmax(1), rows, now, torch.zeros(6, 1), torch.Generator().manual_seed(0)
+        lambda x: model(x).log_softmax(1), rows, now, torch.zeros(6, 1), noise_like(rows)
     )
     assert torch.equal(step, torch.zeros(6, 4))
 
@@ -120,13 +124,14 @@ def test_the_loss_teaches_the_start_first_and_then_asks_for_certainty_and_sizes(
             n_clusters=3,
             taught=2,
             generator=torch.Generator().manual_seed(5),
+            collectives=ALONE,
         )
         task.begin_epoch(epoch)
         losses, _ = task.losses(batch)
         rows, mates = torch.from_numpy(x[:10]), torch.from_numpy(x[10:])
         now, theirs = model(rows).log_softmax(1), model(mates).log_softmax(1)
         reach = 0.25 * (rows - mates).square().sum(1, keepdim=True).sqrt()
-        step = student.worst_step(task.memberships, rows, now, reach, torch.Generator().manual_seed(5))
+        step = student.worst_step(task.memberships, rows, now, reach, noise_like(rows, seed=5))
         naive = student.divergence(now.detach(), task.memberships(rows + step))
         naive = naive + 0.5 * student.disagreement(now, theirs)
         if later:

@@ -11,9 +11,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from coterie.collectives import Collectives
 from coterie.data import Scaler, Views
 from coterie.data.autoscale import fit_scaler
 from coterie.engine.device import thread_cap
+from coterie.engine.distributed import current_collectives
 from coterie.errors import InputError
 from coterie.methods.base import Assignment, Clusterer
 from coterie.methods.fucsmf import graph as graphs
@@ -222,9 +224,10 @@ class FUCSMF(Clusterer):
         codes = self._read_labels(y, data.n_rows)
         self.seed_ = self._run_seed()
         with thread_cap(self.n_threads):
-            self.scaler_ = fit_scaler(data, self.scale)
-            self.anchors_ = self._fit_anchors(data)
-            self._graph = self._kept(self.anchors_.weights(data))
+            collectives = current_collectives()
+            self.scaler_ = fit_scaler(data, self.scale, collectives)
+            self.anchors_ = self._fit_anchors(data, collectives)
+            self._graph = self._kept(self.anchors_.weights(data, collectives))
             self._solve(codes, must_link, cannot_link, None)
         self.versions_ = versions()
         return self
@@ -274,7 +277,7 @@ class FUCSMF(Clusterer):
                 f"n_anchors={self.n_anchors} is more than the {data.n_rows} rows; ask for fewer, or 'auto'."
             )
 
-    def _fit_anchors(self, data: Views) -> AnchorViews:
+    def _fit_anchors(self, data: Views, collectives: Collectives) -> AnchorViews:
         placed: Any = self.anchors
         if not isinstance(placed, str):
             placed = [np.asarray(one, dtype=np.float32) for one in _one_a_view(placed)]
@@ -290,6 +293,7 @@ class FUCSMF(Clusterer):
             n_anchors=int(n_anchors),
             n_nearest=self.n_nearest,
             seed=self.seed_,
+            collectives=collectives,
         )
 
     def _kept(self, weights: Any) -> Graph:

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.cluster import MiniBatchKMeans
 from torch import Tensor, nn
 
+from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data import Scaler, Views
 from coterie.data.subsets import some_rows
 from coterie.errors import InputError
@@ -20,8 +21,10 @@ from coterie.nn.forward import FORWARD_ROWS
 from coterie.nn.metric import MetricSpace, fit_metric
 from coterie.ops.anchors import simplex_weights, tied
 from coterie.ops.distances import closest
-from coterie.ops.kmeans import kmeans
+from coterie.ops.kmeans import TensorRows, kmeans
 from coterie.ops.pca import principal_axes
+from coterie.ops.shares import agreed
+from coterie.ops.sparse import gathered_rows
 
 PLACES = ("kmeans", "minibatch", "random")
 _METRIC_ROWS = 5000
@@ -115,17 +118,22 @@ class AnchorViews(nn.Module):
         """How many anchors each view has."""
         return [len(one.anchors) for one in self.parts]
 
-    def weights(self, data: Views) -> sparse.csr_matrix:
+    def weights(self, data: Views, collectives: Collectives = ALONE) -> sparse.csr_matrix:
         """Return Z, (n, m): the anchors of the views side by side, rows that sum to one.
 
         A row's weight is shared by the views it has. Z diag(Z'1)^-1 Z' is then the mean of the views' graphs where
-        no view is missing, and in any case symmetric, positive semidefinite and row-stochastic.
+        no view is missing, and in any case symmetric, positive semidefinite and row-stochastic. Several processes
+        hang a share of the rows each, and all of them get the whole.
         """
-        return sparse.vstack(list(self.stream(data)), format="csr")
+        mine = list(self.stream(data, share_of(data.n_rows, collectives)))
+        found = sparse.vstack(mine, format="csr") if mine else sparse.csr_matrix((0, sum(self.counts)))
+        return gathered_rows(found, data.n_rows, collectives)
 
-    def stream(self, data: Views) -> Iterator[sparse.csr_matrix]:
-        """Yield the rows of Z, a piece at a time."""
-        for rows in data.chunks(CHUNK):
+    def stream(self, data: Views, among: slice = slice(None)) -> Iterator[sparse.csr_matrix]:
+        """Yield the rows of Z in a range, a piece at a time."""
+        first, stop, _ = among.indices(data.n_rows)
+        for start in range(first, stop, CHUNK):
+            rows = slice(start, min(start + CHUNK, stop))
             there = data.present_rows(rows)
             blocks = self.scaler.transform(data.read(rows), there)
             share = 1 / there.sum(axis=1)
@@ -163,6 +171,7 @@ def fit_views(
     n_anchors: int,
     n_nearest: int,
     seed: int,
+    collectives: Collectives = ALONE,
 ) -> AnchorViews:
     """Choose the comparison of each view and place its anchors.
 
@@ -178,6 +187,7 @@ def fit_views(
         Of each view; as many as there are rows makes every row an anchor.
     n_nearest : int
     seed : int
+    collectives : Collectives
     """
     generator = torch.Generator().manual_seed(seed)
     rows = some_rows(data.n_rows, _ANCHOR_ROWS if n_anchors < data.n_rows else data.n_rows, seed)
@@ -193,13 +203,16 @@ def fit_views(
         if given is not None:
             placed = view.embed(torch.from_numpy(given[v]))
         else:
-            placed = _place(embedded, min(n_anchors, len(embedded)), str(anchors), generator)
+            n_placed = min(n_anchors, len(embedded))
+            placed = _place(embedded, n_placed, str(anchors), generator, collectives)
         view.place(placed, embedded[few], min(n_nearest, len(placed) - 1))
         views.append(view)
     return AnchorViews(scaler, views, n_nearest)
 
 
-def _place(rows: Tensor, n_anchors: int, how: str, generator: torch.Generator) -> Tensor:
+def _place(
+    rows: Tensor, n_anchors: int, how: str, generator: torch.Generator, collectives: Collectives
+) -> Tensor:
     """Return anchors among embedded rows, no two of them alike: copies of a row would only hang on each other."""
     rows = torch.unique(rows, dim=0)
     if n_anchors >= len(rows):
@@ -209,16 +222,18 @@ def _place(rows: Tensor, n_anchors: int, how: str, generator: torch.Generator) -
     if how == "minibatch":
         seed = int(torch.randint(2**31 - 1, (), generator=generator))
         found = MiniBatchKMeans(n_anchors, n_init=1, random_state=seed).fit(rows.cpu().numpy())
-        return torch.from_numpy(found.cluster_centers_).to(rows)
+        return agreed(torch.from_numpy(found.cluster_centers_).to(rows), collectives)
     # Seeds drawn far apart: random ones cost one to three points of accuracy.
+    share = share_of(len(rows), collectives)
     placed = kmeans(
-        rows,
+        TensorRows(rows[share], len(rows), share.start),
         n_anchors,
         generator=generator,
         n_init=1,
         max_iter=_LLOYD_STEPS,
         seed_rows=_SEED_ROWS,
         quiet=True,
+        collectives=collectives,
     )
     return placed.centers
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
@@ -33,6 +34,7 @@ from coterie.nn.state import load_arrays, module_arrays
 from coterie.ops.cuts import best_partition
 from coterie.ops.distances import squared_distances
 from coterie.ops.memberships import calibrated_tau
+from coterie.ops.shares import agreed
 from coterie.ops.swaps import swap_clusters
 from coterie.store import below, versions
 
@@ -259,6 +261,7 @@ class LargeMvCNet(CostClusterer):
         seen = self.inputs_.see_scaled(scaled.views, sample.sound, sample.corrupt)
         began = self._start(sample, scaled, seen.rows, k, generator)
         self.view_agreement_ = began.agreement
+        began = dataclasses.replace(began, labels=agreed(began.labels, current_collectives()))
         self.network_ = self._build().to(device)
         alpha = fitting.start_network(self.network_, seen, began.labels.to(device), params)
         self.history_ = self._train(data, alpha, sample.fingerprint()) if self.max_epochs else []
@@ -301,9 +304,8 @@ class LargeMvCNet(CostClusterer):
 
     def _train(self, data: Views, alpha: float, checksum: int) -> list[dict[str, Any]]:
         """Train R, U and the thresholds."""
-        plain = Scaler("none").fit(data)
-        batches = Batches(data, plain, batch_size=self.batch_size, seed=self.seed_)
-        collectives = current_collectives()
+        plain, collectives = Scaler("none").fit(data), current_collectives()
+        batches = Batches(data, plain, batch_size=self.batch_size, seed=self.seed_, collectives=collectives)
         task = LargeMvCTask(
             self.network_,
             self.inputs_,
@@ -327,15 +329,17 @@ class LargeMvCNet(CostClusterer):
 
     def _descend(self, data: Views, alpha: float) -> None:
         """Sweep over all rows once a layer, so that the anchors of each layer fit the parameters as they are."""
+        collectives = current_collectives()
+        pieces = self.inputs_.pieces(data, collectives)
         for layer in range(self.n_layers):
             started = time.perf_counter()
             value = fitting.sweep(
                 self.network_,
-                self.inputs_.stream(data),
+                self.inputs_.stream(data, pieces),
                 layer,
                 alpha=alpha,
                 fixed=self.fixed_anchors,
-                collectives=current_collectives(),
+                collectives=collectives,
             )
             record = {"epoch": len(self.history_), "phase": "sweep", "layer": layer, "objective": value}
             self.history_ = [*self.history_, {**record, "seconds": time.perf_counter() - started}]
@@ -348,7 +352,7 @@ class LargeMvCNet(CostClusterer):
         labels = began.labels.to(codes.device) if whole else None
         self._centers = fitting.place_centers(codes, labels, self.n_clusters, generator=generator)
         self.tau_ = calibrated_tau(squared_distances(codes, self._centers), began.kept)
-        found = fitting.assign_all(self.network_, self.inputs_, data, self._centers)
+        found = fitting.assign_all(self.network_, self.inputs_, data, self._centers, current_collectives())
         self.labels_, self.exemplar_indices_, self.inertia_ = found.labels, found.exemplars, found.inertia
         best = fitting.best_shares(seen, data.n_views, self._code_length())
         self.row_weights_ = found.weights
@@ -394,7 +398,10 @@ class LargeMvCNet(CostClusterer):
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
         with thread_cap(self.n_threads):
-            for _, last, distances in fitting.encode(self.network_, self.inputs_, data, self._centers):
+            pieces = self.inputs_.pieces(data)
+            for _, last, distances in fitting.encode(
+                self.network_, self.inputs_, data, pieces, self._centers
+            ):
                 yield last.codes, distances
 
     # Saving

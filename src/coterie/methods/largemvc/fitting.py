@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -203,10 +203,10 @@ def best_shares(seen: Seen, n_views: int, n_anchors: int) -> np.ndarray:
 
 @torch.no_grad()
 def encode(
-    network: UnfoldedNetwork, inputs: Inputs, views: Views, centers: Tensor
+    network: UnfoldedNetwork, inputs: Inputs, views: Views, pieces: Sequence[slice], centers: Tensor
 ) -> Iterator[tuple[Seen, Layer, Tensor]]:
-    """Yield the rows in their order, what the last layer gives, and squared distances to the centres."""
-    for seen, n_rows in inputs.stream_alike(views):
+    """Yield pieces of the rows, what the last layer gives for them, and squared distances to the centres."""
+    for seen, n_rows in inputs.stream_alike(views, pieces):
         last = network(seen.rows, seen.present)[-1]
         distances = squared_distances(directions(last), centers)
         yield seen.first(n_rows), last.first(n_rows), distances[:n_rows]
@@ -238,18 +238,25 @@ class Assigned:
 
 
 @torch.no_grad()
-def assign_all(network: UnfoldedNetwork, inputs: Inputs, views: Views, centers: Tensor) -> Assigned:
+def assign_all(
+    network: UnfoldedNetwork,
+    inputs: Inputs,
+    views: Views,
+    centers: Tensor,
+    collectives: Collectives = ALONE,
+) -> Assigned:
     """Label all rows, in one pass."""
-    shape, first, inertia = (views.n_rows, views.n_views), 0, 0.0
+    pieces = inputs.pieces(views, collectives)
+    shape, first, inertia = (views.n_rows, views.n_views), pieces[0].start if pieces else 0, 0.0
     # Filled in place: thousands of small arrays that stay would keep freed memory from going back.
     labels, weights, corrupt = (
-        np.empty(shape[0], np.int64),
-        np.empty(shape, np.float32),
-        np.empty(shape, bool),
+        np.zeros(shape[0], np.int64),
+        np.zeros(shape, np.float32),
+        np.zeros(shape, bool),
     )
-    left, whole = torch.zeros(2, len(network.widths), device=centers.device)
+    left, whole = torch.zeros(2, len(network.widths), dtype=torch.float64, device=centers.device)
     exemplars = _Nearest(len(centers))
-    for seen, last, distances in encode(network, inputs, views, centers):
+    for seen, last, distances in encode(network, inputs, views, pieces, centers):
         own = distances.min(1)
         exemplars.add(distances, _without_fault(seen, inputs), first)
         part = slice(first, first + len(distances))
@@ -261,14 +268,15 @@ def assign_all(network: UnfoldedNetwork, inputs: Inputs, views: Views, centers: 
         lengths = network.lengths(seen.rows, last.codes, network.n_layers)
         left += (lengths.square() * seen.present).sum(0)
         whole += torch.stack([seen.present[:, v] @ x.square().sum(1) for v, x in enumerate(seen.rows)])
+    left, whole = collectives.sum(torch.stack([left, whole]))
     explained = 1 - left / whole.clamp(min=_LEAST)
     return Assigned(
-        labels,
-        weights,
-        corrupt,
-        exemplars.rows(),
-        inertia,
-        explained.clamp(min=0)[: shape[1]].cpu().numpy(),
+        collectives.sum(labels),
+        collectives.sum(weights),
+        collectives.sum(corrupt),
+        exemplars.rows(collectives),
+        collectives.sum(inertia),
+        explained.clamp(min=0)[: shape[1]].float().cpu().numpy(),
     )
 
 
@@ -293,8 +301,12 @@ class _Nearest:
             self._best[rank, nearer] = closest.values[nearer]
             self._rows[rank, nearer] = first + closest.indices[nearer]
 
-    def rows(self) -> np.ndarray:
-        return torch.where(self._best[0].isfinite(), self._rows[0], self._rows[1]).numpy()
+    def rows(self, collectives: Collectives) -> np.ndarray:
+        """Return the numbers of the rows over all processes, (c,); of rows as near as each other the first."""
+        best = collectives.min(self._best)
+        nobody = torch.iinfo(torch.long).max
+        rows = collectives.min(torch.where(self._best == best, self._rows, nobody))
+        return torch.where(best[0].isfinite(), rows[0], rows[1]).numpy()
 
 
 def kmeans_start(rows: Tensor, n_anchors: int, *, generator: torch.Generator) -> Tensor:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data import Scaler, Views
 from coterie.data.ahead import read_ahead
 from coterie.methods.largemvc.features import ColumnFeatures, LandmarkFeatures, SideBySide
@@ -124,17 +125,27 @@ class Inputs(nn.Module):
             present = torch.hstack([present, whole * len(scaled)])
         return Seen(rows, present, torch.from_numpy(corrupt).to(device))
 
-    def stream(self, views: Views) -> Iterator[Seen]:
-        """Prepare all rows in their order, a piece at a time; files are read ahead."""
-        for blocks, there in self._pieces(views):
+    def pieces(self, views: Views, collectives: Collectives = ALONE) -> list[slice]:
+        """Cut the rows into pieces for one pass in order; whole pieces are this process's.
+
+        So every sum over a piece is rounded the same way, however many processes there are.
+        """
+        widest = max(*views.dims, *self.widths)
+        step = FORWARD_ROWS * max(1, _CHUNK_BYTES // (4 * widest * FORWARD_ROWS))
+        everyone = list(views.chunks(step))
+        return everyone[share_of(len(everyone), collectives)]
+
+    def stream(self, views: Views, pieces: Sequence[slice]) -> Iterator[Seen]:
+        """Prepare pieces of the rows one after another; files are read ahead."""
+        for blocks, there in _read_pieces(views, pieces):
             yield self.see(blocks, there)
 
-    def stream_alike(self, views: Views) -> Iterator[tuple[Seen, int]]:
-        """Prepare all rows in pieces of one size, the last ones padded, with the number of real rows in each.
+    def stream_alike(self, views: Views, pieces: Sequence[slice]) -> Iterator[tuple[Seen, int]]:
+        """Prepare pieces of the rows in parts of one size, the last ones padded, and say how many rows are real.
 
         What is computed of a row then does not depend on the rows around it.
         """
-        for blocks, there in self._pieces(views):
+        for blocks, there in _read_pieces(views, pieces):
             for first in range(0, len(blocks[0]), FORWARD_ROWS):
                 part = slice(first, first + FORWARD_ROWS)
                 some = [block[part] for block in blocks]
@@ -144,16 +155,6 @@ class Inputs(nn.Module):
                     None if there is None else np.pad(there[part], ((0, short), (0, 0)), constant_values=True)
                 )
                 yield self.see(padded, known), len(some[0])
-
-    def _pieces(self, views: Views) -> Iterator[tuple[list[np.ndarray], np.ndarray | None]]:
-        widest = max(*views.dims, *self.widths)
-        step = FORWARD_ROWS * max(1, _CHUNK_BYTES // (4 * widest * FORWARD_ROWS))
-
-        def read(rows: slice) -> tuple[list[np.ndarray], np.ndarray | None]:
-            return views.read(rows), None if views.present is None else views.present[rows]
-
-        pieces = views.chunks(step)
-        return map(read, pieces) if views.in_memory else read_ahead(read, pieces)
 
     @torch.no_grad()
     def back(self, features: Sequence[Tensor]) -> list[np.ndarray]:
@@ -165,3 +166,12 @@ class Inputs(nn.Module):
         scaled = [isinstance(one, ColumnFeatures) for one in self.features]
         restored = self.scaler.inverse_transform(found)
         return [again if was else plain for plain, again, was in zip(found, restored, scaled, strict=True)]
+
+
+def _read_pieces(
+    views: Views, pieces: Sequence[slice]
+) -> Iterator[tuple[list[np.ndarray], np.ndarray | None]]:
+    def read(rows: slice) -> tuple[list[np.ndarray], np.ndarray | None]:
+        return views.read(rows), None if views.present is None else views.present[rows]
+
+    return map(read, pieces) if views.in_memory else read_ahead(read, pieces)

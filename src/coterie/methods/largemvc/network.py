@@ -86,8 +86,13 @@ class AnchorModule:
     def __init__(self, anchors: Sequence[Tensor]) -> None:
         self.anchors = list(anchors)
         m = len(anchors[0])
+        # In double precision the order of the batches, and with it the number of processes, is rounded away.
         self.sums = [
-            (torch.zeros_like(one), one.new_zeros(m, m), one.new_zeros(m, m)) for one in self.anchors
+            tuple(
+                torch.zeros(m, width, dtype=torch.float64, device=one.device)
+                for width in (one.shape[1], m, m)
+            )
+            for one in self.anchors
         ]
 
     @torch.no_grad()
@@ -103,7 +108,7 @@ class AnchorModule:
     def step(self, collectives: Collectives = ALONE) -> list[Tensor]:
         """Return the next layer's anchors from the sums of all processes."""
         return [
-            objective.anchor_step(one, *(collectives.sum(part) for part in sums))
+            objective.anchor_step(one, *(collectives.sum(part).to(one.dtype) for part in sums))
             for one, sums in zip(self.anchors, self.sums, strict=True)
         ]
 

@@ -13,6 +13,7 @@ from coterie.data.views import Views
 from coterie.methods.largemvc import objective
 from coterie.methods.largemvc.inputs import Inputs
 from coterie.methods.largemvc.network import AnchorModule, UnfoldedNetwork
+from coterie.ops.shares import added
 from coterie.store import below
 
 LOSSES = ("objective", "recon")
@@ -67,18 +68,19 @@ class LargeMvCTask:
 
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], None]:
         """Return the loss of a batch, and add it to the anchors' sums."""
-        there = None if self.views.present is None else self.views.present[batch.rows]
+        there = None if self.views.present is None else self.views.present[batch.rows[batch.own]]
         seen = self.inputs.see(batch.views, there)
         layers = self.network(seen.rows, seen.present)
         for module, layer in zip(self._modules, layers, strict=True):
             module.add(layer.codes.detach(), seen.rows, layer.weights.detach(), seen.present)
         codes = layers[-1].codes
         lengths = self.network.lengths(seen.rows, codes, self.network.n_layers)
-        observed = seen.present.sum(0).clamp(min=1)
+        observed = self.collectives.sum(seen.present.sum(0)).clamp(min=1)
         recon = ((lengths.square() * seen.present).sum(0) / observed).sum()
         value = objective.objective(lengths, codes, seen.present, alpha=self.alpha, beta=self.beta)
-        terms = {"recon": recon, "objective": value / len(codes)}
-        return {"loss": terms[self.loss], **{name: term.detach() for name, term in terms.items()}}, None
+        terms = {"recon": recon, "objective": value / len(batch.rows)}
+        whole = {name: added(term, self.collectives) for name, term in terms.items()}
+        return {"loss": whole[self.loss], **{name: term.detach() for name, term in whole.items()}}, None
 
     def after_step(self, carried: None) -> None:
         """Nothing follows a gradient step."""

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from coterie.collectives import Collectives
 from coterie.data import Scaler, Views, as_views
 from coterie.data.batches import Batches
 from coterie.data.subsets import some_rows
@@ -27,6 +28,7 @@ from coterie.methods.several.joined import JoinedViews, join_views
 from coterie.methods.several.sample import SAMPLE_ROWS, draw_sample, fit_scaler
 from coterie.ops.cuts import best_partition
 from coterie.ops.pca import principal_axes
+from coterie.ops.shares import agreed, gathered
 from coterie.ops.swaps import swap_clusters
 
 _AXES = 256
@@ -70,6 +72,7 @@ class Neighbourhood:
     idle : ndarray of bool, shape (V,)
     n_neighbors : int
     generator : torch.Generator
+    collectives : Collectives
     """
 
     def __init__(
@@ -79,7 +82,9 @@ class Neighbourhood:
         idle: np.ndarray,
         n_neighbors: int,
         generator: torch.Generator,
+        collectives: Collectives,
     ) -> None:
+        self.collectives = collectives
         self.used = [int(v) for v in np.flatnonzero(~idle)]
         self.n_neighbors, self.generator = n_neighbors, generator
         chosen = [views[v] for v in self.used]
@@ -114,6 +119,7 @@ class Neighbourhood:
             complete=np.asarray(there.all(axis=1)),
             n_neighbors=min(self.n_neighbors, len(present) - 1),
             generator=self.generator,
+            collectives=self.collectives,
         )
 
 
@@ -132,24 +138,31 @@ def counted(data: Views, idle: np.ndarray) -> Views:
 
 def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.device) -> Parts:
     """Fit the scaling, draw the network, search the neighbours, cut their graph."""
-    generator = torch.Generator().manual_seed(seed)
+    generator, collectives = torch.Generator().manual_seed(seed), current_collectives()
     k = min(params["n_neighbors"], data.n_rows - 1)
     drawn = draw_sample(data, guard=False, seed=seed, generator=generator)
     scaler = fit_scaler(drawn, params["scale"], data.names, max(1, k), generator)
     sample = scaled_rows(scaler, drawn.blocks, drawn.sound)
     network = build_network(params, data.dims).prepare(sample, drawn.sound, drawn.idle, generator).to(device)
-    batches = Batches(counted(data, drawn.idle), scaler, batch_size=params["batch_size"], seed=seed)
+    batches = Batches(
+        counted(data, drawn.idle),
+        scaler,
+        batch_size=params["batch_size"],
+        seed=seed,
+        collectives=collectives,
+    )
     rows = some_rows(data.n_rows, SAMPLE_ROWS, seed)
     short, seen = condensed(batches, network)
     if k < 1:
         alone = np.eye(data.n_views)
         return Parts(short, torch.hstack(sample), scaler, None, seed, network, None, alone, seen)
-    around = Neighbourhood(sample, drawn.sound, drawn.idle, k, generator)
+    around = Neighbourhood(sample, drawn.sound, drawn.idle, k, generator, collectives)
     joined = around.join(sample, drawn.sound)
     n_clusters = params["n_clusters"]
     labels = best_partition(joined.graph, n_clusters, generator=generator)
     if params["seek_small"]:
         labels = swap_clusters(joined.graph, labels, n_clusters, generator=generator)
+    labels = agreed(labels, collectives)
 
     def join(numbers: np.ndarray) -> JoinedViews:
         return joined if np.array_equal(numbers, rows) else join_chamber(around, batches, numbers)
@@ -178,15 +191,17 @@ def prepare_more(
     seed: int,
 ) -> Parts:
     """Take new rows with the network and the scaling of an earlier run."""
-    generator = torch.Generator().manual_seed(seed)
+    generator, collectives = torch.Generator().manual_seed(seed), current_collectives()
     idle = network.idle.cpu().numpy()
-    batches = Batches(counted(data, idle), scaler, batch_size=params["batch_size"], seed=seed)
+    batches = Batches(
+        counted(data, idle), scaler, batch_size=params["batch_size"], seed=seed, collectives=collectives
+    )
     rows = some_rows(data.n_rows, SAMPLE_ROWS, seed)
     sample = [torch.from_numpy(view) for view in batches.read(rows)]
     k = min(params["n_neighbors"], data.n_rows - 1)
     pairs = None
     if k >= 1:
-        around = Neighbourhood(sample, batches.views.present_rows(rows), idle, k, generator)
+        around = Neighbourhood(sample, batches.views.present_rows(rows), idle, k, generator, collectives)
         pairs = JoinedPairs(
             batches, lambda numbers: join_chamber(around, batches, numbers), params["n_partners"]
         )
@@ -199,16 +214,19 @@ def condensed(batches: Batches, network: MVSIBNetwork) -> tuple[Batches, bool]:
 
     Wide or sparse rows would be made dense, scaled and turned to their axes again in every epoch.
     """
-    views = batches.views
+    views, together = batches.views, batches.collectives
     if not views.in_memory or network.n_seen >= sum(views.dims):
         return batches, False
     pieces = []
     for rows in batches.in_order():
         tensors = [torch.from_numpy(view).to(network.centers.device) for view in rows]
         pieces.append([one.cpu().numpy() for one in network.see(tensors)])
-    seen = as_views([np.concatenate(parts) for parts in zip(*pieces, strict=True)], mask=views.present)
+    whole = [gathered(np.concatenate(parts), views.n_rows, together) for parts in zip(*pieces, strict=True)]
+    seen = as_views(whole, mask=views.present)
     seen.check()  # else every batch would be searched for missing rows
-    return Batches(seen, Scaler("none").fit(seen), batch_size=batches.batch_size, seed=batches.seed), True
+    plain = Scaler("none").fit(seen)
+    short = Batches(seen, plain, batch_size=batches.batch_size, seed=batches.seed, collectives=together)
+    return short, True
 
 
 def build_network(params: Mapping[str, Any], dims: tuple[int, ...]) -> MVSIBNetwork:
@@ -226,5 +244,5 @@ def make_task(params: Mapping[str, Any], parts: Parts) -> MVSIBTask:
         beginning=parts.beginning,
         seen=parts.seen,
         seed=parts.seed,
-        collectives=current_collectives(),
+        collectives=parts.batches.collectives,
     )

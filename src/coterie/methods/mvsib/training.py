@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from coterie.collectives import ALONE, Collectives
+from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data.batches import Batch, Batches
 from coterie.engine.schedule import mixed_seed
 from coterie.methods.mvsib import certainty, routing
@@ -27,6 +27,7 @@ from coterie.nn.forward import passes
 from coterie.ops.distances import nearest
 from coterie.ops.groups import cluster_means
 from coterie.ops.kmeans import kmeans
+from coterie.ops.shares import added, gathered, joined
 from coterie.store import below
 
 _FEWEST = 10
@@ -118,17 +119,21 @@ class MVSIBTask:
         settings, stage = self.settings, self.settings.stage(self._epoch)
         whole = batch.with_partners().distinct()
         rows = whole.rows
-        found = self.network(self._seen(whole.views), self._present(rows))
+        mine = self.network(self._seen(whole.views), self._present(rows[whole.own]))
+        found = self._joined(mine, whole)
         near = torch.zeros(2, 0, dtype=torch.long) if self.pairs is None else self.pairs.among(rows)
         near = near.to(self.device)
         terms: dict[str, Tensor] = {}
         if settings.reconstruction_weight > 0:
-            terms["reconstruction"] = settings.reconstruction_weight * self.network.reconstruction(found)
+            part = mine.present.sum() / found.present.sum()
+            error = added(part * self.network.reconstruction(mine), self.collectives)
+            terms["reconstruction"] = settings.reconstruction_weight * error
         scene = Scene(found, near, self._idle)
         if stage == 0:
             terms["rows"] = settings.row_weight * no_clusters(scene, settings.tau)
         else:
-            terms |= self._cluster_terms(rows, scene, stage)
+            guess = self.network.predicted_doubt(mine.consensus)
+            terms |= self._cluster_terms(rows, scene, joined(guess, whole, self.collectives), stage)
         return {"loss": torch.stack(list(terms.values())).sum(), **terms}, None
 
     def after_step(self, carried: None) -> None:
@@ -220,18 +225,29 @@ class MVSIBTask:
     def embed_all(self) -> Table:
         """Embed all rows; on the CPU."""
         parts = list(embedded_rows(self.network, self.batches, self.seen))
-        views = [torch.cat(pieces) for pieces in zip(*(part.views for part in parts), strict=True)]
-        present = torch.cat([part.present for part in parts])
-        return Table(torch.cat([part.consensus for part in parts]), views, present)
+        columns = zip(*((*part.views, part.consensus, part.present) for part in parts), strict=True)
+        n_rows = self.batches.views.n_rows
+        *views, consensus, present = (
+            gathered(torch.cat(pieces), n_rows, self.collectives) for pieces in columns
+        )
+        return Table(consensus, views, present)
 
     # Losses of the stages
 
-    def _cluster_terms(self, rows: np.ndarray, scene: Scene, stage: int) -> dict[str, Tensor]:
+    def _joined(self, mine: Embedded, batch: Batch) -> Embedded:
+        """Return the rows of all processes as they are embedded."""
+        if self.collectives.size == 1:
+            return mine
+        everything = joined(torch.cat([*mine.views, mine.consensus], dim=1), batch, self.collectives)
+        *views, consensus = everything.split(mine.consensus.shape[1], dim=1)
+        return Embedded([], [], list(views), consensus, self._present(batch.rows))
+
+    def _cluster_terms(self, rows: np.ndarray, scene: Scene, guess: Tensor, stage: int) -> dict[str, Tensor]:
+        """Return the losses of rows with clusters; `guess` is how uncertain the network thinks them, (b,)."""
         settings = self.settings
         assert self.clusters is not None
         labels = self.clusters.labels[torch.from_numpy(rows)].to(self.device)
         losses = ClusterLosses(scene, labels, self.clusters, settings, self._notes)
-        guess = self.network.predicted_doubt(scene.found.consensus)
         terms = {"doubt": settings.doubt_weight * F.mse_loss(guess, losses.doubt())}
         opening = certainty.gate(guess.detach().mean(), *settings.gate, settings.gate_window)
         self._notes.add("gate", opening)
@@ -294,7 +310,7 @@ def _make_router(settings: Settings, seed: int) -> Router | None:
 
 @torch.no_grad()
 def embedded_rows(network: MVSIBNetwork, batches: Batches, seen: bool = False) -> Iterator[Embedded]:
-    """Yield all rows in their order as the network embeds them, each the same alone and in company; on the CPU.
+    """Yield this process's rows in their order as the network embeds them, each as alone; on the CPU.
 
     Parameters
     ----------
@@ -304,7 +320,7 @@ def embedded_rows(network: MVSIBNetwork, batches: Batches, seen: bool = False) -
         Whether the batches hold what the encoders see, not scaled rows.
     """
     device = network.centers.device
-    start = 0
+    start = share_of(batches.views.n_rows, batches.collectives).start
     for views in batches.in_order():
         numbers = np.arange(start, start + len(views[0]))
         start += len(numbers)

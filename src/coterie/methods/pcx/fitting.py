@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from coterie.collectives import share_of
 from coterie.data import Scaler, Views
 from coterie.data.autoscale import fit_scaler
 from coterie.data.batches import Batches
@@ -25,6 +26,7 @@ from coterie.methods.pcx.training import PCXTask, assign_rows
 from coterie.nn.metric import MetricChoice, fit_metric
 from coterie.ops.groups import NearestRows
 from coterie.ops.memberships import calibrated_tau
+from coterie.ops.shares import gathered
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,9 @@ class Parts(RunParts):
 
 def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.device) -> Parts:
     """Fit the scaling and the metric, draw the network, search the neighbours."""
-    generator = torch.Generator().manual_seed(seed)
-    scaler = fit_scaler(data, params["scale"])
-    batches = Batches(data, scaler, batch_size=params["batch_size"], seed=seed)
+    generator, collectives = torch.Generator().manual_seed(seed), current_collectives()
+    scaler = fit_scaler(data, params["scale"], collectives)
+    batches = Batches(data, scaler, batch_size=params["batch_size"], seed=seed, collectives=collectives)
     sample = torch.from_numpy(batches.sample())
     metric = fit_metric(sample, params["metric"], params["n_neighbors"], generator)
     network = build.build_network(params, metric.kind, sum(data.dims))
@@ -64,7 +66,9 @@ def prepare_more(
     seed: int,
 ) -> Parts:
     """Take new rows with the network, the scaling and the metric of an earlier run."""
-    batches = Batches(data, scaler, batch_size=params["batch_size"], seed=seed)
+    batches = Batches(
+        data, scaler, batch_size=params["batch_size"], seed=seed, collectives=current_collectives()
+    )
     sample = torch.from_numpy(batches.sample())
     pairs = _search_pairs(params, batches, sample, metric, network, torch.Generator().manual_seed(seed))
     return Parts(batches, sample, scaler, pairs, seed, metric, network)
@@ -94,7 +98,7 @@ def make_task(params: Mapping[str, Any], parts: Parts) -> PCXTask:
         parts.batches,
         pairs=parts.pairs,
         seed=parts.seed,
-        collectives=current_collectives(),
+        collectives=parts.batches.collectives,
     )
 
 
@@ -125,14 +129,16 @@ class Labelled:
 
 def label_all(network: PCXNetwork, batches: Batches) -> Labelled:
     """Label every row and find the row nearest to each centroid, in one pass."""
-    n_clusters = len(network.centroids)
-    labels, inertia, exemplars = [], 0.0, NearestRows(n_clusters)
+    n_rows, collectives = batches.views.n_rows, batches.collectives
+    first = share_of(n_rows, collectives).start
+    labels, inertia, exemplars = [], 0.0, NearestRows(len(network.centroids), first)
     for _, distances in assigned(network, batches):
         own = distances.min(1)
         labels.append(own.indices.cpu().numpy())
         inertia += float(own.values.double().sum())
         exemplars.add(distances)
-    return Labelled(np.concatenate(labels), inertia, exemplars.numbers)
+    whole = gathered(np.concatenate(labels), n_rows, collectives)
+    return Labelled(whole, collectives.sum(inertia), exemplars.over(collectives))
 
 
 def membership_tau(parts: Parts, settings: Settings, labels: np.ndarray) -> float:

@@ -24,6 +24,7 @@ from coterie.engine.loop import Loop
 from coterie.engine.pairs import Pairs
 from coterie.methods.pcx import objective
 from coterie.nn.autoencoder import initialise, mlp
+from coterie.ops.shares import gathered, joined, of_share
 
 _LEARNING_RATE = 2e-3
 _TAUGHT = 0.2  # share of the epochs in which the start's clusters are taught
@@ -60,7 +61,7 @@ def worst_step(
     rows: Tensor,
     now: Tensor,
     reach: Tensor,
-    generator: torch.Generator,
+    noise: Tensor,
 ) -> Tensor:
     """Return the step of the given length that changes the memberships of each row most, to first order.
 
@@ -76,13 +77,13 @@ def worst_step(
         The log memberships of the rows.
     reach : Tensor of shape (b, 1)
         Lengths of the steps.
-    generator : torch.Generator
+    noise : Tensor of shape (b, D)
+        The random direction.
 
     Returns
     -------
     Tensor of shape (b, D)
     """
-    noise = torch.randn(rows.shape, generator=generator, device=rows.device)
     step = (_PROBE / _REACH * reach * F.normalize(noise, dim=1)).requires_grad_()
     change = divergence(now.detach(), log_lambda(rows + step))
     (gradient,) = torch.autograd.grad(change, step)
@@ -116,6 +117,7 @@ class StudentTask:
         Epochs in which those are taught.
     generator : torch.Generator
         Decides the directions that are tried.
+    collectives : Collectives
     """
 
     def __init__(
@@ -127,8 +129,10 @@ class StudentTask:
         n_clusters: int,
         taught: int,
         generator: torch.Generator,
+        collectives: Collectives,
     ) -> None:
         self.model, self.look, self.labels, self.taught = model, look, labels, taught
+        self.collectives = collectives
         self.sizes = torch.bincount(labels, minlength=n_clusters).float()
         self.optimizer = torch.optim.Adam(model.parameters(), lr=_LEARNING_RATE, fused=True)
         self._generator = generator
@@ -148,9 +152,11 @@ class StudentTask:
         rows, mates = self.look(batch.views), self.look(batch.partners.views)
         now, theirs = self.memberships(torch.cat([rows, mates])).chunk(2)
         reach = _REACH * (rows - mates).norm(dim=1, keepdim=True)
-        worst = worst_step(self.memberships, rows, now, reach, self._generator)
+        worst = worst_step(self.memberships, rows, now, reach, self._noise(rows, batch))
+        found = torch.cat([now, theirs, self.memberships(rows + worst)], dim=1)
+        now, theirs, after = joined(found, batch, self.collectives).chunk(3, dim=1)
         terms = {
-            "smoothness": divergence(now.detach(), self.memberships(rows + worst)),
+            "smoothness": divergence(now.detach(), after),
             "agreement": _AGREEMENT * disagreement(now, theirs),
         }
         if self._epoch < self.taught:
@@ -159,6 +165,11 @@ class StudentTask:
             terms["entropy"] = _CERTAINTY * objective.entropy(now)
             terms["sizes"] = _SIZES * size_divergence(now, self.sizes)
         return {"loss": torch.stack(list(terms.values())).sum(), **terms}, None
+
+    def _noise(self, mine: Tensor, batch: Batch) -> Tensor:
+        """Return noise of the shape of this process's rows, its part of the noise of all."""
+        shape = (len(batch.rows), mine.shape[1])
+        return of_share(torch.randn(shape, generator=self._generator, device=mine.device), batch)
 
     def after_step(self, carried: None) -> None:
         """Do nothing."""
@@ -214,7 +225,13 @@ def correct(
     model.to(labels.device)
     noise = torch.Generator(labels.device).manual_seed(int(torch.randint(2**62, (1,), generator=generator)))
     task = StudentTask(
-        model, look, labels, n_clusters=widths[-1], taught=math.ceil(_TAUGHT * n_epochs), generator=noise
+        model,
+        look,
+        labels,
+        n_clusters=widths[-1],
+        taught=math.ceil(_TAUGHT * n_epochs),
+        generator=noise,
+        collectives=collectives,
     )
     loop = Loop(
         task,
@@ -229,4 +246,5 @@ def correct(
     if loop.interrupted:
         raise KeyboardInterrupt
     with torch.no_grad():
-        return torch.cat([model(look(views)).argmax(1) for views in batches.in_order()])
+        found = torch.cat([model(look(views)).argmax(1) for views in batches.in_order()])
+        return gathered(found, batches.views.n_rows, collectives)

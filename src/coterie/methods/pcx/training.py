@@ -28,6 +28,7 @@ from coterie.ops.kmeans import kmeans
 from coterie.ops.matching import match_centers
 from coterie.ops.memberships import log_memberships
 from coterie.ops.partition import partition
+from coterie.ops.shares import added, agree, agreed, gathered, joined, of_share
 from coterie.store import below
 
 _SCALE_MEMORY = 0.99
@@ -101,19 +102,17 @@ class PCXTask:
 
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], Assigned | None]:
         """Return the terms of Eq. 9, the neighbour contrast and the consistency on a batch."""
-        x = self._tensor(batch.views)
-        codes, mates = self._encode_pairs(x, None if self._has_settled() else batch.partners)
+        mine = self._tensor(batch.views)
+        codes, mates = self._encode_pairs(mine, batch)
         terms: dict[str, Tensor] = {}
         if mates is not None:
             terms["contrast"] = neighbour_contrast(codes, mates, self.settings.attraction)
         if self.settings.in_warmup(self._epoch):
-            decoded = self.network.decode(codes, codes, self._noise_like(codes))
-            terms["reconstruction"] = self._reconstruction(x, decoded)
+            terms["reconstruction"] = self._reconstruction(mine, codes, codes, batch)
             return {"loss": self._weighted(terms), **terms}, None
         distances = self.network.distances(codes)
         labels = self._labels(batch.rows, distances)
-        decoded = self.network.decode(codes, self.network.centroids[labels], self._noise_like(codes))
-        terms["reconstruction"] = self._reconstruction(x, decoded)
+        terms["reconstruction"] = self._reconstruction(mine, codes, self.network.centroids[labels], batch)
         terms["clustering"] = objective.clustering(distances, labels, self._size_weights())
         self._track(terms["clustering"], distances)
         log_lambda = log_memberships(distances, self._tau())
@@ -133,7 +132,6 @@ class PCXTask:
             return
         settings, network = self.settings, self.network
         counts, sums = count_and_sum(carried.codes, carried.labels, settings.n_clusters)
-        counts, sums = self.collectives.sum(counts), self.collectives.sum(sums)
         if not settings.fixed_centroids:
             network.centroids.copy_(
                 objective.centroid_step(network.centroids, counts, sums, self._memory(counts))
@@ -143,6 +141,7 @@ class PCXTask:
 
     def end_epoch(self, epoch: int) -> dict[str, float | str | int]:
         """Look at the probe rows: clusters in use, certainty, labels that changed; rescue a dead centroid."""
+        agree(self.network.buffers(), self.collectives)  # a BatchNorm saw the rows of its process only
         if not self.started:
             return {"phase": "warm-up"}
         codes, distances = assign_rows(self.network, self._probe)
@@ -194,6 +193,7 @@ class PCXTask:
             labels = partition(codes, settings.n_clusters, settings.init, generator=generator, score=score)
             if not in_haste:
                 labels = self._correct(labels, generator)
+            labels = agreed(labels, self.collectives)
             self._held = labels.to("cpu", torch.int32)
             counts, sums = count_and_sum(codes, labels, settings.n_clusters)
             network.centroids.copy_(sums / counts.clamp(min=1)[:, None])
@@ -228,7 +228,7 @@ class PCXTask:
         if pairs is None or self.settings.init != "graph":
             return None
         n_neighbors = min(_CODE_NEIGHBOURS, len(codes) - 1)
-        among_codes = modularity_among(codes, n_neighbors, generator=generator)
+        among_codes = modularity_among(codes, n_neighbors, generator=generator, collectives=self.collectives)
 
         def score(labels: Tensor) -> float:
             found = labels.cpu().numpy()
@@ -238,9 +238,8 @@ class PCXTask:
 
     def encode_all(self) -> Tensor:
         """Return the codes of all rows, (n, d), in evaluation mode."""
-        return torch.cat(
-            [assign_rows(self.network, self._tensor(views))[0] for views in self.batches.in_order()]
-        )
+        mine = [assign_rows(self.network, self._tensor(views))[0] for views in self.batches.in_order()]
+        return gathered(torch.cat(mine), self.batches.views.n_rows, self.collectives)
 
     # Terms and weights
 
@@ -259,11 +258,17 @@ class PCXTask:
             weights["clustering"] = settings.centroid_weight / self._scale[0].clamp(min=1e-12)
         return torch.stack([weights[name] * term for name, term in terms.items()]).sum()
 
-    def _encode_pairs(self, x: Tensor, partners: Batch | None) -> tuple[Tensor, Tensor | None]:
-        if partners is None:
-            return self.network.encode(x), None
-        codes, mates = self.network.encode(torch.cat([x, self._tensor(partners.views)])).chunk(2)
+    def _encode_pairs(self, mine: Tensor, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """Return the codes of a batch, and of the partners of its rows where these pull."""
+        if self._has_settled() or batch.partners is None:
+            return self._encode(mine, batch), None
+        everyone = torch.cat([mine, self._tensor(batch.partners.views)])
+        codes, mates = self._encode(everyone, batch.with_partners()).chunk(2)
         return codes, mates
+
+    def _encode(self, mine: Tensor, batch: Batch) -> Tensor:
+        """Return the codes of all rows of a batch, of which `mine` are this process's."""
+        return joined(self.network.encode(mine), batch, self.collectives)
 
     def _has_settled(self) -> bool:
         """Whether a student corrected the start: then neighbours, wrong ones among them, pull no longer."""
@@ -275,8 +280,16 @@ class PCXTask:
             return self._held[rows].to(self.device, torch.long)
         return distances.detach().argmin(1)
 
-    def _reconstruction(self, x: Tensor, decoded: Tensor) -> Tensor:
-        return objective.reconstruction(self.network.target(x), decoded, self.settings.reconstruction)
+    def _reconstruction(self, mine: Tensor, codes: Tensor, centroids: Tensor, batch: Batch) -> Tensor:
+        """Return how far this process's rows are from what their codes and centroids decode to, for all processes."""
+        noise = self._noise_like(codes)
+        decoded = self.network.decode(
+            of_share(codes, batch),
+            of_share(centroids, batch),
+            None if noise is None else of_share(noise, batch),
+        )
+        error = objective.reconstruction(self.network.target(mine), decoded, self.settings.reconstruction)
+        return added(batch.part * error, self.collectives)
 
     def _noise_like(self, codes: Tensor) -> Tensor | None:
         """Return noise of `code_noise` standard deviations of the code, or None where there is none."""

@@ -12,6 +12,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
+from coterie.collectives import ALONE, Collectives
 from coterie.ops.communities import cluster_cuts
 from coterie.ops.graphs import agreement, joined_graph, table_of_present
 
@@ -63,6 +64,7 @@ def join_views(
     complete: np.ndarray,
     n_neighbors: int,
     generator: torch.Generator,
+    collectives: Collectives = ALONE,
 ) -> JoinedViews:
     """Sum the views' neighbour graphs.
 
@@ -80,13 +82,17 @@ def join_views(
         Which rows can be compared side by side.
     n_neighbors : int
     generator : torch.Generator
+    collectives : Collectives
+        Processes that have the same rows and share the search.
     """
-    tables = [
-        table_of_present(view, present[:, v], n_neighbors, generator=generator) for v, view in enumerate(rows)
-    ]
+
+    def table(view: Tensor, there: np.ndarray) -> np.ndarray:
+        return table_of_present(view, there, n_neighbors, generator=generator, collectives=collectives)
+
+    tables = [table(view, present[:, v]) for v, view in enumerate(rows)]
     weights = [1.0] * len(tables)
     if together is not None:
-        tables.append(table_of_present(together, complete, n_neighbors, generator=generator))
+        tables.append(table(together, complete))
         weights.append(len(rows) / 2)
     single = tables[: len(rows)]
     agree = np.array([[agreement(one, other) for other in single] for one in single])

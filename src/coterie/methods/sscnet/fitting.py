@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
+from coterie.collectives import share_of
 from coterie.data import Scaler, Views
 from coterie.data.autoscale import fit_scaler
 from coterie.data.batches import Batches
@@ -34,6 +35,7 @@ from coterie.nn.metric import MetricChoice, fit_metric
 from coterie.ops.distances import squared_distances
 from coterie.ops.groups import NearestRows
 from coterie.ops.memberships import calibrated_tau
+from coterie.ops.shares import gathered
 from coterie.ops.stiefel import EigenLayers
 
 _BATCH_LAYERS = 3
@@ -68,9 +70,9 @@ class Parts(RunParts):
 
 def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.device) -> Parts:
     """Fit the scaling and the metric, draw the network, search the neighbours."""
-    generator = torch.Generator().manual_seed(seed)
-    scaler = fit_scaler(data, params["scale"])
-    batches = Batches(data, scaler, batch_size=params["batch_size"], seed=seed)
+    generator, collectives = torch.Generator().manual_seed(seed), current_collectives()
+    scaler = fit_scaler(data, params["scale"], collectives)
+    batches = Batches(data, scaler, batch_size=params["batch_size"], seed=seed, collectives=collectives)
     sample = torch.from_numpy(batches.sample())
     metric = fit_metric(sample, params["metric"], params["n_neighbors"], generator)
     n_landmarks = min(params["n_landmarks"], data.n_rows)
@@ -95,7 +97,9 @@ def prepare_more(
     seed: int,
 ) -> Parts:
     """Take new rows with the modules, the scaling and the metric of an earlier run."""
-    batches = Batches(data, scaler, batch_size=params["batch_size"], seed=seed)
+    batches = Batches(
+        data, scaler, batch_size=params["batch_size"], seed=seed, collectives=current_collectives()
+    )
     sample = torch.from_numpy(batches.sample()).to(modules.landmarks.rows.device)
     generator = torch.Generator().manual_seed(seed)
     space = modules.network.look.space
@@ -147,7 +151,7 @@ def make_task(params: Mapping[str, Any], parts: Parts) -> SSCTask:
         Settings.resolve(params, parts.batches.per_epoch),
         parts.batches,
         seed=parts.seed,
-        collectives=current_collectives(),
+        collectives=parts.batches.collectives,
     )
 
 
@@ -221,10 +225,10 @@ class Described:
 def describe(modules: Modules, batches: Batches) -> Described:
     """Label every row and gather what the codes tell, in one pass."""
     centers, n_atoms = modules.landmarks.centers, modules.network.coder.dictionary.n_atoms
-    k = len(centers)
+    k, n_rows, collectives = len(centers), batches.views.n_rows, batches.collectives
     labels, sparsity, errors = [], [], []
     use = torch.zeros(k, n_atoms, dtype=torch.float64, device=centers.device)
-    exemplars = NearestRows(k)
+    exemplars = NearestRows(k, share_of(n_rows, collectives).start)
     for part in told(modules.network, batches):
         found = part.logits.argmax(1)
         labels.append(found.cpu().numpy())
@@ -233,15 +237,12 @@ def describe(modules: Modules, batches: Batches) -> Described:
         use.index_add_(0, found, part.codes.abs().double())
         distances = squared_distances(F.normalize(part.places, dim=1), centers)
         exemplars.add(distances.masked_fill(F.one_hot(found, k) == 0, torch.inf))
-    whole = np.concatenate(labels)
-    sizes = np.bincount(whole, minlength=k)
-    return Described(
-        whole,
-        exemplars.numbers,
-        np.concatenate(sparsity),
-        np.concatenate(errors),
-        (use.cpu().numpy() / np.maximum(sizes, 1)[:, None]).astype(np.float32),
+    whole, zeros, left = (
+        gathered(np.concatenate(one), n_rows, collectives) for one in (labels, sparsity, errors)
     )
+    sizes = np.bincount(whole, minlength=k)
+    used = collectives.sum(use).cpu().numpy() / np.maximum(sizes, 1)[:, None]
+    return Described(whole, exemplars.over(collectives), zeros, left, used.astype(np.float32))
 
 
 def membership_tau(parts: Parts, labels: np.ndarray) -> float:

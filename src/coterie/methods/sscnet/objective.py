@@ -39,7 +39,24 @@ def row_weights(errors: Tensor) -> Tensor:
     return clipped / clipped.mean()
 
 
-def coding_loss(x: Tensor, decoded: Tensor, codes: Tensor, sparsity: float) -> Tensor:
+def coding_figures(x: Tensor, decoded: Tensor, codes: Tensor) -> Tensor:
+    """Return what L_DSSC needs to know of each row, (b, 3): the lengths of residual and row, and |z|_1.
+
+    Parameters
+    ----------
+    x, decoded : Tensor of shape (b, d)
+    codes : Tensor of shape (b, m)
+
+    Examples
+    --------
+    >>> coding_figures(torch.tensor([[3.0, 4.0]]), torch.tensor([[3.0, 3.0]]), torch.tensor([[2.0]]))
+    tensor([[1., 5., 2.]])
+    """
+    lengths = [torch.linalg.vector_norm(rows, dim=1) for rows in (x - decoded, x)]
+    return torch.stack([*lengths, codes.abs().sum(1)], dim=1)
+
+
+def coding_loss(figures: Tensor, sparsity: float) -> Tensor:
     r"""Return L_DSSC, relative to the length of the rows.
 
     .. math:: \frac{1}{\sum_i \lVert x_i \rVert_2} \sum_i w_i \lVert x_i - dec(z_i) \rVert_2
@@ -51,20 +68,20 @@ def coding_loss(x: Tensor, decoded: Tensor, codes: Tensor, sparsity: float) -> T
 
     Parameters
     ----------
-    x, decoded : Tensor of shape (b, d)
-    codes : Tensor of shape (b, m)
+    figures : Tensor of shape (b, 3)
+        From `coding_figures`.
     sparsity : float
         lambda.
 
     Examples
     --------
     >>> x = torch.tensor([[3.0, 4.0]])
-    >>> coding_loss(x, torch.zeros(1, 2), torch.zeros(1, 5), 0.1)
+    >>> coding_loss(coding_figures(x, torch.zeros(1, 2), torch.zeros(1, 5)), 0.1)
     tensor(1.)
     """
-    errors = torch.linalg.vector_norm(x - decoded, dim=1)
-    size = torch.linalg.vector_norm(x, dim=1).mean().clamp(min=torch.finfo(x.dtype).tiny)
-    return ((row_weights(errors) * errors).mean() + sparsity * codes.abs().sum(1).mean()) / size
+    errors, lengths, sums = figures.unbind(1)
+    size = lengths.mean().clamp(min=torch.finfo(lengths.dtype).tiny)
+    return ((row_weights(errors) * errors).mean() + sparsity * sums.mean()) / size
 
 
 def spectral_loss(product: Product, columns: Tensor) -> Tensor:

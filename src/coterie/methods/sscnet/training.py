@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from coterie.collectives import ALONE, Collectives
+from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data.batches import Batch, Batches
 from coterie.engine.schedule import mixed_seed
 from coterie.methods.sscnet import objective
@@ -20,6 +20,7 @@ from coterie.methods.sscnet.settings import Settings
 from coterie.methods.sscnet.starting import best_start, looked_at
 from coterie.nn.contrast import neighbour_contrast
 from coterie.ops.affinity import knn_affinity
+from coterie.ops.shares import added, agree, joined
 from coterie.ops.stiefel import EigenLayers
 from coterie.store import below
 
@@ -61,6 +62,8 @@ class SSCTask:
         self.settings, self.batches, self.seed = settings, batches, seed
         self.collectives = collectives
         self.device = landmarks.rows.device
+        for shared in layers.parameters():  # every process has their whole gradient, not a part that is added
+            shared.register_hook(lambda gradient: gradient / collectives.size)
         parameters = [*network.parameters(), *layers.parameters()]
         self.optimizer = torch.optim.Adam(parameters, lr=settings.learning_rate, fused=True)
         self._epoch = 0
@@ -90,19 +93,19 @@ class SSCTask:
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], None]:
         """Return the losses of the modules whose turn it is (Algorithm 1)."""
         settings, network = self.settings, self.network
-        n_rows = len(batch.rows)
-        x = network.look(self._tensor(batch.with_partners().views))
+        everyone, n_own = batch.with_partners(), len(batch.own)
+        x = network.look(self._tensor(everyone.views))
         coded = network.coder(x)
         codes = coded.codes
-        terms = {
-            "coding": settings.coding_weight
-            * objective.coding_loss(x[:n_rows], coded.decoded[:n_rows], codes[:n_rows], settings.sparsity)
-        }
+        figures = objective.coding_figures(x[:n_own], coded.decoded[:n_own], codes[:n_own])
+        figures = joined(figures, batch, self.collectives)
+        terms = {"coding": settings.coding_weight * objective.coding_loss(figures, settings.sparsity)}
         embedded = network.embed(codes)
         if batch.partners is not None:
-            terms["contrast"] = settings.neighbor_weight * neighbour_contrast(*embedded.chunk(2))
+            own, theirs = joined(embedded, everyone, self.collectives).chunk(2)
+            terms["contrast"] = settings.neighbor_weight * neighbour_contrast(own, theirs)
         if not settings.in_warmup(self._epoch):
-            terms |= self._later_terms(codes, embedded)
+            terms |= self._later_terms(codes, embedded, everyone)
         self._step += 1
         return {"loss": torch.stack(list(terms.values())).sum(), **terms}, None
 
@@ -143,18 +146,27 @@ class SSCTask:
 
     # Losses of the second and third module
 
-    def _later_terms(self, codes: Tensor, embedded: Tensor) -> dict[str, Tensor]:
-        """Return L_e in two of three steps and L_K in one (gamma mod 3 = 1, 2 and = 2)."""
+    def _later_terms(self, codes: Tensor, embedded: Tensor, batch: Batch) -> dict[str, Tensor]:
+        """Return L_e in two of three steps and L_K in one (gamma mod 3 = 1, 2 and = 2).
+
+        Parameters
+        ----------
+        codes, embedded : Tensor of shape (b, m) and (b, p)
+            Of the rows of this process.
+        batch : Batch
+            Rows and partners.
+        """
         settings, phase = self.settings, self._step % PHASES
         if not settings.joint:
             codes, embedded = codes.detach(), embedded.detach()
         compared = codes if self.landmarks.by_code else embedded
         terms = {}
         places = self.network.place(embedded)
-        if phase >= 1 and len(codes) > max(settings.n_clusters, self.landmarks.n_neighbors):
-            terms["spectral"] = settings.spectral_weight * self._spectral(compared, places)
+        if phase >= 1 and len(batch.rows) > max(settings.n_clusters, self.landmarks.n_neighbors):
+            whole = (joined(one, batch, self.collectives) for one in (compared, places))
+            terms["spectral"] = settings.spectral_weight * self._spectral(*whole)
         if phase == PHASES - 1:
-            terms["assignment"] = settings.assignment_weight * self._assignment(compared, places)
+            terms["assignment"] = settings.assignment_weight * self._assignment(compared, places, batch)
         return terms
 
     def _spectral(self, compared: Tensor, places: Tensor) -> Tensor:
@@ -167,16 +179,18 @@ class SSCTask:
         start = torch.linalg.qr(places.detach()).Q
         return objective.spectral_loss(graph.laplacian, self.layers(graph.laplacian, start))
 
-    def _assignment(self, compared: Tensor, places: Tensor) -> Tensor:
+    def _assignment(self, compared: Tensor, places: Tensor, batch: Batch) -> Tensor:
         """Return how far places and clusters are from those of the nearest landmarks, and of landmarks themselves."""
         network, landmarks = self.network, self.landmarks
         votes = landmarks.votes(compared)
         some = torch.randint(len(landmarks.rows), (_REPLAY,), generator=self._draws).to(self.device)
+        some = some[share_of(_REPLAY, self.collectives)]
         own = network.embed(network.code(landmarks.rows[some]).codes)
         places = torch.cat([places, network.place(own if self.settings.joint else own.detach())])
         wanted = torch.cat([votes.mean(landmarks.places()), landmarks.places()[some]])
         clusters = torch.cat([votes.mean(landmarks.memberships()), landmarks.memberships()[some]])
-        return self._distance(places, wanted, clusters)
+        part = len(places) / (len(batch.rows) + _REPLAY)
+        return added(part * self._distance(places, wanted, clusters), self.collectives)
 
     def _distance(self, places: Tensor, wanted: Tensor, clusters: Tensor) -> Tensor:
         """Return how far places and their clusters are from the ones that are wanted, L_K beside the embedding."""
@@ -198,6 +212,7 @@ class SSCTask:
         )
         self.landmarks.load_state_dict(chosen.state_dict())
         self._teach()
+        agree([*self.network.state_dict().values(), *self.landmarks.state_dict().values()], self.collectives)
 
     def _teach(self) -> None:
         """Teach the last two maps the landmarks' places and clusters before they take part in training."""
