@@ -25,6 +25,7 @@ from coterie.explore.reading import Reading, Thumbnails, read_sample, read_thumb
 from coterie.explore.rows import Table
 from coterie.explore.training import Training, read_history
 from coterie.explore.viewing import Viewing, read_viewing
+from coterie.methods.choosing.clusters import KChoice
 from coterie.metrics import score_all
 
 _TYPICAL_ROWS = 5
@@ -125,6 +126,8 @@ class Summary:
         What such a model measured while it trained.
     training : Training
         Curves and phases.
+    k_choice : KChoice or None
+        What the rows said about the number of clusters, where they were asked.
     parameters, versions : dict of str to str
         What it takes to do it again.
     """
@@ -146,6 +149,7 @@ class Summary:
     ambiguity: Ambiguity | None
     course: Course | None
     training: Training
+    k_choice: KChoice | None
     parameters: dict[str, str]
     versions: dict[str, str]
 
@@ -240,6 +244,7 @@ def summarise(
         ambiguity=ambiguity,
         course=None if ambiguity is None else read_course(training, names),
         training=training,
+        k_choice=getattr(model, "k_choice_", None),
         parameters=parameters,
         versions=_versions(model),
     )

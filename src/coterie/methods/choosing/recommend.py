@@ -223,8 +223,8 @@ def _for_one_view(facts: Facts, settings: dict[str, Any], uneven: bool) -> Recom
 def _for_several_views(facts: Facts, settings: dict[str, Any], uneven: bool) -> Recommendation:
     said = [
         f"{_count(facts.rows, 'row')} in {facts.views} views{_lacking(facts)}{_some_labels(facts)}. MVSIB learns "
-        "from neighbours in any view; on nine of ten sets with several views it was the best coterie method or within "
-        "three points of it, and it says which rows are ambiguous."
+        "from neighbours in any view; on nine of ten sets with several views it was the best coterie method or "
+        "within three points of it, and it says which rows are ambiguous."
     ]
     if uneven:
         said.append("It searches for small groups that a large one hides (seek_small, on by default).")
