@@ -69,6 +69,14 @@ def test_columns_can_be_cut_into_views():
     )
 
 
+def test_a_number_is_not_clear_where_halves_disagree_or_rivals_are_far_apart():
+    assert choice_of(0.4, 0.1, stability=0.5).clear
+    assert not choice_of(0.4, 0.1, stability=0.49).clear
+    assert choice_of(0.4, 0.1, 0.1, 0.38).clear
+    assert not choice_of(0.4, 0.1, 0.1, 0.1, 0.38).clear
+    assert "6 is about as good. Take it as a guess" in choice_of(0.4, 0.1, 0.1, 0.1, 0.38).sentence
+
+
 def test_numbers_with_nine_tenths_of_the_score_are_about_as_good():
     choice = choice_of(0.5, 0.46, 0.2, 0.455, 0.449)
     assert (choice.k, choice.near) == (2, (3, 5))

@@ -15,8 +15,9 @@ from coterie.methods.params import check_params, whole
 from coterie.methods.seeds import draw_seed
 from coterie.ops.counts import CountFigures, count_figures
 
-# Measured on 18 sets with known classes: halves agree to 0.5 and more wherever the choice comes near their number.
+# Clouds without groups reach 0.3 and evenly filled planes 0.54, where many numbers do about as well.
 _CLEAR = 0.5
+_APART = 2.5
 _ABOUT_AS_GOOD = 0.9
 _SAMPLE_ROWS = 2000
 _LEAST_ROWS = 8
@@ -59,8 +60,13 @@ class KChoice:
 
     @property
     def clear(self) -> bool:
-        """Whether the number can be told: halves of the rows agree on its clusters, to 0.5 at least."""
-        return self.best.stability >= _CLEAR
+        """Whether the number can be told.
+
+        Halves of the rows agree on its clusters, to 0.5 at least, and of all numbers that are about as good the
+        largest is at most 2.5 times the smallest.
+        """
+        rivals = (*self.near, self.k)
+        return self.best.stability >= _CLEAR and max(rivals) <= _APART * min(rivals)
 
     @property
     def sentence(self) -> str:
@@ -68,7 +74,7 @@ class KChoice:
         agree = f"two halves of the rows agree to {max(self.best.stability, 0):.2f} (1 is all, 0 is chance)"
         if not self.clear:
             return (
-                f"The rows do not tell how many clusters there are: {self.k} does best, but {agree} on its clusters"
+                f"The rows do not tell how many clusters there are: {self.k} does best, and {agree} on its clusters"
                 f"{self._rivals()}. Take it as a guess, and give n_clusters where you know it."
             )
         return f"{self.k} clusters, on which {agree}{self._rivals()}{self._edge()}."
@@ -122,10 +128,10 @@ def choose_k(
     """Say how many clusters the rows speak for, without any label.
 
     A sample of rows becomes a graph of nearest neighbours, over all the views that a row has. For each number of
-    clusters the graph is cut, and so is each of two halves of it alone, four times over. The number wins whose
-    clusters come again in the halves (stability) and keep neighbours together (modularity): the product of the
-    two. On 18 data sets with known classes this came nearer to their number than either alone, than the
-    silhouette and than the gaps between the graph's eigenvalues; the user guide has the table.
+    clusters the graph is cut, and so are the graphs of two halves of the rows, four times over. The number wins
+    whose clusters come again in the halves (stability) and keep neighbours together (modularity): the product of the
+    two. On 18 data sets with known classes this came nearer to their number than stability or the silhouette alone
+    and failed less badly than modularity alone; the user guide has the table.
 
     Parameters
     ----------

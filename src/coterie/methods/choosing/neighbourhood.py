@@ -60,7 +60,10 @@ class Neighbourhood:
         self._together = beside.fit(self._views, torch.from_numpy(drawn.sound)).table(self._views)
 
     def graph(self, rows: np.ndarray) -> sparse.csr_matrix:
-        """Return the symmetric graph of the ten nearest neighbours among some rows of the sample, (b, b)."""
+        """Return the symmetric graph of nearest neighbours among some rows of the sample, (b, b).
+
+        A row has ten neighbours among all of them and five among half of them: as far away in either graph.
+        """
         chosen = torch.from_numpy(rows)
         return join_views(
             [view[chosen] for view in self._views],
@@ -79,6 +82,6 @@ class Neighbourhood:
         seen = MetricSpace(metric.kind, rows.shape[1]).fit(rows)(rows)
         return seen @ principal_axes(seen, metric.n_axes, generator=self._generator)
 
-    @staticmethod
-    def _k(n_rows: int) -> int:
-        return min(_NEIGHBOURS, n_rows - 1)
+    def _k(self, n_rows: int) -> int:
+        """Return how many neighbours a row has among so many rows of the sample."""
+        return max(1, min(round(_NEIGHBOURS * n_rows / self.n_rows), n_rows - 1))
