@@ -74,6 +74,7 @@ def test_a_number_is_not_clear_where_halves_disagree_or_rivals_are_far_apart():
     assert not choice_of(0.4, 0.1, stability=0.49).clear
     assert choice_of(0.4, 0.1, 0.1, 0.38).clear
     assert not choice_of(0.4, 0.1, 0.1, 0.1, 0.38).clear
+    assert choice_of(0.4, 0.1, 0.1, 0.1, 0.38, stability=0.95).clear
     assert "6 is about as good. Take it as a guess" in choice_of(0.4, 0.1, 0.1, 0.1, 0.38).sentence
 
 

@@ -17,6 +17,7 @@ from coterie.ops.counts import CountFigures, count_figures
 
 # Clouds without groups reach 0.3 and evenly filled planes 0.54, where many numbers do about as well.
 _CLEAR = 0.5
+_SURE = 0.95
 _APART = 2.5
 _ABOUT_AS_GOOD = 0.9
 _SAMPLE_ROWS = 2000
@@ -63,10 +64,10 @@ class KChoice:
         """Whether the number can be told.
 
         Halves of the rows agree on its clusters, to 0.5 at least, and of all numbers that are about as good the
-        largest is at most 2.5 times the smallest.
+        largest is at most 2.5 times the smallest; or they agree to 0.95, whatever else does well.
         """
-        rivals = (*self.near, self.k)
-        return self.best.stability >= _CLEAR and max(rivals) <= _APART * min(rivals)
+        rivals, agree = (*self.near, self.k), self.best.stability
+        return agree >= _SURE or (agree >= _CLEAR and max(rivals) <= _APART * min(rivals))
 
     @property
     def sentence(self) -> str:
