@@ -91,7 +91,7 @@ def test_labels_of_two_classes_are_for_fucsmf():
 def test_labels_of_one_class_steer_nothing():
     found = recommend(table(), labels(60, 2, 2))
     assert found.method == "PCX"
-    assert "all of one class" in found.reasons
+    assert "labels that are all of one class say nothing" in found.reasons
 
 
 def test_labels_of_every_row_are_remarked_upon():

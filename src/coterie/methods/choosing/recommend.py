@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
-import textwrap
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from coterie.data import as_views
 from coterie.methods.choosing.facts import Facts
+from coterie.methods.choosing.recommendation import Alternative, Recommendation
 from coterie.methods.params import check_params, cluster_count
-from coterie.methods.registry import find_method
 
 # MVSIB was measured up to 70,000 rows only; LargeMvCNet took eight minutes for a million.
 _MANY_ROWS = 100_000
@@ -19,80 +16,6 @@ _FEW_ROWS = 5000
 # Below this, a method that starts from the neighbours of single rows hangs on each of them.
 _VERY_FEW_ROWS = 500
 _UNEVEN = 10
-_WIDTH = 100
-
-
-@dataclass(frozen=True)
-class Alternative:
-    """Another method, and why it was not recommended."""
-
-    method: str
-    why_not: str
-
-
-@dataclass(frozen=True)
-class Recommendation:
-    """A method for some data.
-
-    Attributes
-    ----------
-    method : str
-        Name of the class.
-    settings : dict
-        Its parameters, where they are not the defaults.
-    reasons : str
-        Why, in one short paragraph.
-    alternatives : tuple of Alternative
-        What else comes into question, the next best first.
-    facts : Facts
-        What the choice goes by.
-    """
-
-    method: str
-    settings: dict[str, Any]
-    reasons: str
-    alternatives: tuple[Alternative, ...]
-    facts: Facts
-
-    def make(self, **more: Any) -> Any:
-        """Return the estimator, not fitted yet, with these settings and `more`."""
-        return find_method(self.method).load()(**{**self.settings, **more})
-
-    @property
-    def python(self) -> str:
-        """The line of Python that fits it."""
-        given = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
-        return f"model = coterie.{self.method}({given}).fit(X{', y' if self._by_labels else ''})"
-
-    def command(self, data: str = "DATA", labels: str | None = None) -> str:
-        """Return the command line that fits it.
-
-        Parameters
-        ----------
-        data : str
-            Path of the data.
-        labels : str, optional
-            Path of the labels.
-        """
-        words = ["coterie", "fit", data, "--method", find_method(self.method).key]
-        if "n_clusters" in self.settings:
-            words += ["--clusters", str(self.settings["n_clusters"])]
-        if self._by_labels:
-            words += ["--labels", labels or "LABELS"]
-        return shlex.join([*words, "--out", "run"])
-
-    def as_values(self) -> dict[str, Any]:
-        """Return everything in a form JSON keeps."""
-        return asdict(self) | {"python": self.python}
-
-    @property
-    def _by_labels(self) -> bool:
-        return find_method(self.method).uses_labels
-
-    def __str__(self) -> str:
-        others = [_wrapped(f"{one.method}: {one.why_not}", "  ") for one in self.alternatives]
-        lines = [_wrapped(f"{self.method}: {self.reasons}"), "", f"  {self.python}", "", "Not:", *others]
-        return "\n".join(lines)
 
 
 def recommend(
@@ -158,7 +81,7 @@ def recommend(
 
 def _by_labels(facts: Facts) -> Recommendation:
     said = [
-        f"{_count(facts.labelled, 'row')} of {facts.rows:,} have a label, of {facts.classes} classes. FUCSMF lets "
+        f"{facts.labelled:,} rows of {facts.rows:,} have a label, of {facts.classes} classes. FUCSMF lets "
         "them steer everything, by one convex solve in seconds; what was labelled stays, and no class is looked for "
         "beyond those."
     ]
@@ -189,7 +112,7 @@ def _by_labels(facts: Facts) -> Recommendation:
 
 def _for_one_view(facts: Facts, settings: dict[str, Any], uneven: bool) -> Recommendation:
     said = [
-        f"{_count(facts.rows, 'row')} in one view of {_count(facts.columns, 'column')}{_some_labels(facts)}. PCX was "
+        f"{facts.rows:,} rows in one view{_width(facts)}{_some_labels(facts)}. PCX was "
         "the best coterie method or within three points of it on all eight single-view sets measured, and shows an "
         "exemplar of each cluster."
     ]
@@ -222,7 +145,7 @@ def _for_one_view(facts: Facts, settings: dict[str, Any], uneven: bool) -> Recom
 
 def _for_several_views(facts: Facts, settings: dict[str, Any], uneven: bool) -> Recommendation:
     said = [
-        f"{_count(facts.rows, 'row')} in {facts.views} views{_lacking(facts)}{_some_labels(facts)}. MVSIB learns "
+        f"{facts.rows:,} rows in {facts.views} views{_lacking(facts)}{_some_labels(facts)}. MVSIB learns "
         "from neighbours in any view; on nine of ten sets with several views it was the best coterie method or "
         "within three points of it, and it says which rows are ambiguous."
     ]
@@ -251,7 +174,7 @@ def _for_many_rows(facts: Facts, settings: dict[str, Any]) -> Recommendation:
     return Recommendation(
         "LargeMvCNet",
         settings,
-        f"{_count(facts.rows, 'row')} in {facts.views} views{size}{_lacking(facts)}{_some_labels(facts)}. "
+        f"{facts.rows:,} rows in {facts.views} views{size}{_lacking(facts)}{_some_labels(facts)}. "
         "LargeMvCNet learns from a sample, then labels every row as it streams by: a million rows took eight minutes "
         "and 1.3 GB.",
         (
@@ -265,23 +188,17 @@ def _for_many_rows(facts: Facts, settings: dict[str, Any]) -> Recommendation:
     )
 
 
-def _wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(text, _WIDTH, initial_indent=indent, subsequent_indent=2 * indent)
-
-
 def _lacking(facts: Facts) -> str:
     return (
         "" if facts.incomplete == 0 else f", {max(facts.incomplete, 0.01):.0%} of the rows without some view"
     )
 
 
+def _width(facts: Facts) -> str:
+    return "" if facts.columns == 1 else f" of {facts.columns:,} columns"
+
+
 def _some_labels(facts: Facts) -> str:
     if not facts.labelled:
         return ""
-    return (
-        f"; the {_count(facts.labelled, 'label')} are all of one class, which says nothing about the others"
-    )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+    return "; labels that are all of one class say nothing about the others"
