@@ -58,6 +58,8 @@ def test_labels_that_are_taken_back_leave_as_many_clusters_as_there_were(rows):
     model = FUCSMF("auto", random_state=0).fit(rows)
     model.relabel(np.full(120, -1))
     assert model.n_clusters_ == 3
+    assert model.relabel(np.r_[0, 1, np.full(118, -1)]).k_choice_ is None
+    assert model.n_clusters_ == 2
 
 
 def test_a_stream_goes_on_with_the_clusters_of_its_first_rows(rows):

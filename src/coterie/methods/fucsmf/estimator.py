@@ -225,7 +225,7 @@ class FUCSMF(Clusterer):
         data = self._check_input(X, reset=True)
         self._check_rows(data)
         codes = self._read_labels(y, data.n_rows)
-        self.seed_, self.k_choice_ = self._run_seed(), None
+        self.seed_ = self._run_seed()
         with thread_cap(self.n_threads):
             if (codes < 0).all():
                 self._settle_clusters(data)
@@ -311,6 +311,8 @@ class FUCSMF(Clusterer):
         links = [as_pairs(must_link, n_rows, "must_link"), as_pairs(cannot_link, n_rows, "cannot_link")]
         if (codes < 0).all():
             codes, start = self._guess(n_rows), None
+        else:
+            self.k_choice_ = None
         if len(self.classes_) == 1:
             warnings.warn(
                 f"Every label is {self.classes_[0]}, so every row will be; label rows of other classes too.",
