@@ -2,11 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from coterie.explore.markup import Html, details, element, join, table
 from coterie.explore.palette import colours
 from coterie.explore.pieces import counted, section, swatch
-from coterie.methods.choosing.clusters import KChoice
+
+if TYPE_CHECKING:
+    from coterie.methods.choosing.clusters import KChoice
 
 _WIDTH, _HEIGHT, _LEFT, _BELOW, _ABOVE = 720, 260, 34, 22, 8
 _MARKS = 10
@@ -20,7 +23,7 @@ _FIGURES = {
 }
 
 
-def count_panel(choice: KChoice | None) -> Html:
+def count_panel(choice: "KChoice | None") -> Html:
     """Show what speaks for each number of clusters; nothing where a person said how many."""
     if choice is None:
         return Html("")
@@ -44,7 +47,7 @@ def count_panel(choice: KChoice | None) -> Html:
     )
 
 
-def _plot(choice: KChoice, paints: dict[str, str]) -> Html:
+def _plot(choice: "KChoice", paints: dict[str, str]) -> Html:
     """Draw the figures over the number of clusters, which grows by equal factors to the right."""
     ks = [one.k for one in choice.figures]
     span = math.log(ks[-1] / ks[0]) or 1.0

@@ -9,7 +9,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,8 +25,10 @@ from coterie.explore.reading import Reading, Thumbnails, read_sample, read_thumb
 from coterie.explore.rows import Table
 from coterie.explore.training import Training, read_history
 from coterie.explore.viewing import Viewing, read_viewing
-from coterie.methods.choosing.clusters import KChoice
 from coterie.metrics import score_all
+
+if TYPE_CHECKING:
+    from coterie.methods.choosing.clusters import KChoice  # imports torch, which a page does without
 
 _TYPICAL_ROWS = 5
 _UNSURE_ROWS = 3
@@ -149,7 +151,7 @@ class Summary:
     ambiguity: Ambiguity | None
     course: Course | None
     training: Training
-    k_choice: KChoice | None
+    k_choice: "KChoice | None"
     parameters: dict[str, str]
     versions: dict[str, str]
 
