@@ -125,8 +125,8 @@ def test_the_command_line_can_be_copied():
 
 
 def test_everything_fits_into_json():
-    values = json.loads(json.dumps(recommend(several()).as_values()))
-    assert values["method"] == "MVSIB"
+    values = json.loads(json.dumps(recommend(several(), n_clusters=np.int64(5)).as_values()))
+    assert (values["method"], values["settings"]) == ("MVSIB", {"n_clusters": 5})
     assert values["facts"]["views"] == 2
     assert values["alternatives"][0]["method"] == "LargeMvCNet"
 

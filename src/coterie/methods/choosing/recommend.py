@@ -69,7 +69,7 @@ def recommend(
     facts = Facts.of(as_views(X, views=views), y)
     if uneven is None:
         uneven = facts.imbalance >= _UNEVEN
-    settings = {"n_clusters": n_clusters}
+    settings = {"n_clusters": n_clusters if n_clusters == "auto" else int(n_clusters)}
     if facts.classes > 1:
         return _by_labels(facts)
     if facts.views == 1:
