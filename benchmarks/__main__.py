@@ -14,6 +14,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 
 EVERY_METHOD = "pcx,sscnet,mvsib,largemvcnet,fucsmf"
 SPECTRAL = "digits,usps,coil20,mnist-10k"
+BOTH = ",".join(one.name for one in (*SEVERAL, *SINGLE))
 SMALL = ",".join(one.name for one in SEVERAL if one.name not in ("cora", "ccv_20d", "hdigit"))
 
 
@@ -208,6 +209,29 @@ def faults(kills: int = 50, seed: int = 0) -> None:
     from benchmarks.faults import run_faults
 
     run_faults(kills, seed)
+
+
+@app.command()
+def choosing(
+    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = BOTH,
+    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+) -> None:
+    """Compare what coterie recommends for each set with the most accurate method on record."""
+    from benchmarks.choosing import run_choosing
+
+    run_choosing(sets.split(","), data)
+
+
+@app.command()
+def counting(
+    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = BOTH,
+    seeds: Annotated[int, typer.Option(help="How many, from 0.")] = 1,
+    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+) -> None:
+    """Compare the number of clusters that choose_k says with the number of classes."""
+    from benchmarks.choosing import run_counting
+
+    run_counting(sets.split(","), range(seeds), data)
 
 
 if __name__ == "__main__":

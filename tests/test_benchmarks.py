@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks import contrast, labels, records, robustness, sets, solve, speed, subspaces, views
+from benchmarks import choosing, contrast, labels, records, robustness, sets, solve, speed, subspaces, views
 from benchmarks.accuracy import run_accuracy
 from scipy import sparse
 
-from coterie import as_views
+from coterie import as_views, choose_k
 from coterie.engine import schedule
 from coterie.errors import InputError
 from coterie.methods.fucsmf.problem import Graph
@@ -269,3 +269,37 @@ def test_labels_and_solve_measure_what_they_say(results, tmp_path, monkeypatch):
     assert abs(one["L-BFGS-B objective less ours"]) < 1e-5
     assert abs(one["Newton-CG objective less ours"]) < 1e-5
     assert one["graph / products through the axes"] > 0
+
+
+def test_choosing_compares_the_pick_with_the_best_method_on_record(results, tmp_path, capsys, monkeypatch):
+    run_accuracy("largemvcnet", ["digits"], [0], tmp_path, tag="crossed", params={})
+    choosing.run_choosing(["digits"], tmp_path)
+    (record,) = json.loads((results / "choosing.json").read_text())
+    assert (record["picked"], record["best"]) == ("PCX", "LargeMvCNet")
+    assert record["best_accuracy"] > 0.7
+    assert (record["accuracy"], record["within_3_points"]) == (None, False)
+    known = {"PCX": 0.8, "LargeMvCNet": 0.83, "SSCNet": 0.5}
+    monkeypatch.setattr(choosing, "mean_accuracies", lambda data: known)
+    choosing.run_choosing(["digits"], tmp_path)
+    assert json.loads((results / "choosing.json").read_text())[0]["within_3_points"]
+    known["LargeMvCNet"] = 0.831
+    choosing.run_choosing(["digits"], tmp_path)
+    assert not json.loads((results / "choosing.json").read_text())[0]["within_3_points"]
+    assert "on 0 of 1" in capsys.readouterr().out
+
+
+def test_counting_goes_on_where_it_was_stopped(results, tmp_path, capsys, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        choosing,
+        "choose_k",
+        lambda views, **given: asked.append(given) or choose_k(views, range(8, 12), **given),
+    )
+    choosing.run_counting(["digits"], [0], tmp_path)
+    choosing.run_counting(["digits"], [0], tmp_path)
+    (record,) = json.loads((results / "counting.json").read_text())
+    assert len(asked) == 1
+    assert record["classes"] == 10
+    assert record["k"] in (10, 11)
+    assert set(record["alone"]) == {"stability", "modularity", "silhouette"}
+    assert "doublings off" in capsys.readouterr().out

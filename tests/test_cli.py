@@ -1,6 +1,7 @@
 """The command line as a person uses it."""
 
 import csv
+import json
 import subprocess
 import sys
 import time
@@ -83,6 +84,33 @@ def test_report_writes_one_page(folder):
     assert "rows" in page
 
 
+def test_fit_with_auto_says_how_many_clusters_it_chose(folder, tmp_path, capsys):
+    spoken = [word for word in FAST if word != "--quiet"]
+    arguments = ["fit", str(folder / "rows.csv"), "-k", "auto", "--out", str(tmp_path / "run"), *spoken]
+    assert run(arguments) == 0
+    said = capsys.readouterr().out
+    assert "3 clusters, on which two halves of the rows agree" in said
+    assert "150 rows in 3 clusters by PCX" in said
+    assert run(["report", str(tmp_path / "run"), "--quiet"]) == 0
+    assert "How many clusters" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_recommend_prints_the_method_why_and_what_to_run(folder, capsys):
+    assert run(["recommend", str(folder / "rows.csv"), "-k", "3"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("PCX: 150 rows in one view of 5 columns.")
+    assert f"coterie fit {folder / 'rows.csv'} --method pcx --clusters 3 --out run" in said
+
+
+def test_recommend_goes_by_labels_and_speaks_json(folder, tmp_path, capsys):
+    (tmp_path / "known.csv").write_text("row,label\n0,1\n5,0\n")
+    arguments = ["recommend", str(folder / "rows.csv"), "--labels", str(tmp_path / "known.csv"), "--json"]
+    assert run(arguments) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["method"], found["settings"], found["facts"]["labelled"]) == ("FUCSMF", {}, 2)
+    assert f"--labels {tmp_path / 'known.csv'}" in found["command"]
+
+
 def test_methods_and_version_are_listed(capsys):
     assert run(["methods"]) == 0
     assert "pcx" in capsys.readouterr().out
@@ -96,6 +124,9 @@ def test_methods_and_version_are_listed(capsys):
         (["fit", "{place}/none.csv", "-k", "3", "--out", "{place}/x"], "none.csv"),
         (["fit", "{place}/rows.csv", "-k", "3"], "Missing option '--out'"),
         (["fit", "{place}/rows.csv", "-k", "0", "--out", "{place}/x"], "n_clusters=0"),
+        (["fit", "{place}/rows.csv", "-k", "some", "--out", "{place}/x"], "--clusters some is neither"),
+        (["recommend", "{place}/none.csv"], "none.csv"),
+        (["recommend", "{place}/rows.csv", "-k", "0"], "n_clusters=0"),
         (["fit", "{place}/rows.csv", "-k", "151", "--out", "{place}/x"], "n_clusters=151"),
         (
             ["fit", "{place}/rows.csv", "-k", "3", "--method", "kmeens", "--out", "{place}/x"],

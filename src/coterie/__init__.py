@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from coterie.errors import InputError
     from coterie.explore import write_report
     from coterie.methods.base import load
+    from coterie.methods.choosing.clusters import choose_k
+    from coterie.methods.choosing.recommend import recommend
     from coterie.methods.fucsmf import FUCSMF
     from coterie.methods.largemvc import LargeMvCNet
     from coterie.methods.mvsib import MVSIB
@@ -31,9 +33,11 @@ _HOMES = {
     "Views": "coterie.data",
     "amputate": "coterie.data",
     "as_views": "coterie.data",
+    "choose_k": "coterie.methods.choosing.clusters",
     "load": "coterie.methods.base",
     "read_labels": "coterie.data",
     "read_views": "coterie.data",
+    "recommend": "coterie.methods.choosing.recommend",
     "refine": "coterie.methods.refine",
     "write_report": "coterie.explore",
 }
@@ -50,9 +54,11 @@ __all__ = [
     "__version__",
     "amputate",
     "as_views",
+    "choose_k",
     "load",
     "read_labels",
     "read_views",
+    "recommend",
     "refine",
     "write_report",
 ]

@@ -28,6 +28,10 @@ app = typer.Typer(
 
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder that coterie fit wrote.")]
+Clusters = Annotated[
+    str | None,
+    typer.Option("--clusters", "-k", metavar="K", help="How many clusters to find, or auto."),
+]
 DataPath = Annotated[
     Path,
     typer.Argument(
@@ -100,14 +104,41 @@ def methods() -> None:
 
 
 @app.command()
+def recommend(
+    data: DataPath,
+    labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Known classes of some rows, as for coterie fit.")
+    ] = None,
+    clusters: Clusters = "auto",
+    uneven: Annotated[
+        bool | None,
+        typer.Option("--uneven/--even", help="Whether you expect groups of very different size."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Say which method suits DATA, with which settings, and why."""
+    from coterie.data import read_some_labels, read_views
+    from coterie.methods.choosing.recommend import recommend as recommend_method
+
+    views = read_views(data)
+    known = None if labels is None else read_some_labels(labels, views.n_rows)
+    found = recommend_method(views, known, n_clusters=_cluster_count(clusters), uneven=uneven)
+    command = found.command(str(data), None if labels is None else str(labels))
+    if as_json:
+        typer.echo(json.dumps(found.as_values() | {"command": command}))
+        return
+    typer.echo(f"{found}\n\nNext:\n  {command}")
+    if views.labels is not None and labels is None:
+        typer.echo("The labels in the data were not looked at; --labels FILE lets labels steer the method.")
+
+
+@app.command()
 def fit(
     data: DataPath,
     out: Annotated[
         Path, typer.Option("--out", metavar="RUN", help="Folder for the model, labels and report.")
     ],
-    clusters: Annotated[
-        int | None, typer.Option("--clusters", "-k", metavar="K", help="How many clusters to find.")
-    ] = None,
+    clusters: Clusters = None,
     method: Annotated[str, typer.Option(help="See coterie methods.")] = "pcx",
     labels: Annotated[
         Path | None,
@@ -134,7 +165,8 @@ def fit(
         )
     if clusters is None and labels is None:
         raise InputError(
-            "Say how many clusters to find with --clusters, or give some rows' classes with --labels."
+            "Say how many clusters to find with --clusters (a number, or auto), or give some rows' classes with "
+            "--labels."
         )
     estimator = found.load()
     chosen = _settings(estimator, settings or [])
@@ -142,7 +174,7 @@ def fit(
     known = None if labels is None else read_some_labels(labels, views.n_rows)
     the_run.create(replace)
     usual = {"random_state": seed, "checkpoint": str(the_run.checkpoint), "verbose": int(not quiet)}
-    usual |= {} if clusters is None else {"n_clusters": clusters}
+    usual |= {} if clusters is None else {"n_clusters": _cluster_count(clusters)}
     model = estimator(**{name: value for name, value in usual.items() if name in estimator().get_params()})
     model.set_params(**chosen)
     started = time.perf_counter()
@@ -169,6 +201,8 @@ def fit(
     )
     the_run.checkpoint.unlink(missing_ok=True)
     if not quiet:
+        if model.k_choice_ is not None and model.k_choice_.clear:
+            typer.echo(model.k_choice_.sentence)
         n_clusters = len(model.cluster_sizes_)
         typer.echo(f"{views.n_rows} rows in {n_clusters} clusters by {found.name} in {seconds:.1f} s: {out}")
 
@@ -360,6 +394,16 @@ def _spoken_warnings() -> Iterator[None]:
     spoken = [] if _is_follower() else [one for one in caught if issubclass(one.category, UserWarning)]
     for message in dict.fromkeys(str(one.message) for one in spoken):
         typer.echo(f"coterie: {message}", err=True)
+
+
+def _cluster_count(text: str | None) -> int | str:
+    """Return a number of clusters as it was typed."""
+    if text is None or text == "auto":
+        return "auto"
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"--clusters {text} is neither a whole number nor auto.") from None
 
 
 def _settings(method: Any, given: list[str]) -> dict[str, Any]:

@@ -15,13 +15,13 @@ def rows_of(seed=0, n=200, d=6, k=4):
     return torch.from_numpy(X.astype(np.float32)), y
 
 
-def test_moving_rows_lowers_the_normalised_cut_and_finds_the_groups():
+def test_moving_rows_lowers_thenormalised_cut_and_finds_the_groups():
     X, y = rows_of()
     graph = joined_graph([table_of_present(X, np.ones(200, bool), 10, generator=torch.Generator())])
     spoilt = y.copy()
     spoilt[::5] = (spoilt[::5] + 1) % 4
     better = cuts.lower_cut(graph, spoilt, 4)
-    assert cuts._normalised_cut(graph, better, 4) < cuts._normalised_cut(graph, spoilt, 4)
+    assert cuts.normalised_cut(graph, better, 4) < cuts.normalised_cut(graph, spoilt, 4)
     assert accuracy(y, better) > accuracy(y, spoilt)
     found = cuts.best_partition(graph, 4, generator=torch.Generator().manual_seed(0))
     assert accuracy(y, found) == 1.0

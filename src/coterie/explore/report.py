@@ -16,6 +16,7 @@ from coterie.errors import InputError
 from coterie.explore import cards, figures, panels
 from coterie.explore.ambiguity_panel import ambiguity_panel
 from coterie.explore.coding_panel import coding_panel
+from coterie.explore.count_panel import count_panel
 from coterie.explore.markup import Html, element, join, json_for_script
 from coterie.explore.summary import Summary, summarise
 from coterie.explore.view_panel import views_panel
@@ -147,6 +148,7 @@ def _sections(summary: Summary) -> list[Html]:
         panels.uncertain_panel(summary),
         ambiguity_panel(summary),
         coding_panel(summary),
+        count_panel(summary.k_choice),
         panels.training_panel(summary),
         panels.parameters_panel(summary),
     ]

@@ -9,7 +9,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,9 @@ from coterie.explore.rows import Table
 from coterie.explore.training import Training, read_history
 from coterie.explore.viewing import Viewing, read_viewing
 from coterie.metrics import score_all
+
+if TYPE_CHECKING:
+    from coterie.methods.choosing.clusters import KChoice  # imports torch, which a page does without
 
 _TYPICAL_ROWS = 5
 _UNSURE_ROWS = 3
@@ -125,6 +128,8 @@ class Summary:
         What such a model measured while it trained.
     training : Training
         Curves and phases.
+    k_choice : KChoice or None
+        What the rows said about the number of clusters, where they were asked.
     parameters, versions : dict of str to str
         What it takes to do it again.
     """
@@ -146,6 +151,7 @@ class Summary:
     ambiguity: Ambiguity | None
     course: Course | None
     training: Training
+    k_choice: "KChoice | None"
     parameters: dict[str, str]
     versions: dict[str, str]
 
@@ -240,6 +246,7 @@ def summarise(
         ambiguity=ambiguity,
         course=None if ambiguity is None else read_course(training, names),
         training=training,
+        k_choice=getattr(model, "k_choice_", None),
         parameters=parameters,
         versions=_versions(model),
     )

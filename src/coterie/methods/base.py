@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie.data import Views, as_views
@@ -19,8 +18,10 @@ from coterie.engine.checkpoint import stored_identity
 from coterie.engine.distributed import current_collectives
 from coterie.engine.loop import Callback
 from coterie.errors import InputError
+from coterie.methods.choosing.clusters import KChoice, choose_k
 from coterie.methods.params import Rule, check_params
 from coterie.methods.registry import METHODS, find_method
+from coterie.methods.seeds import draw_seed
 from coterie.store import read_archive, write_archive
 
 _READS_CLASSES = (
@@ -64,6 +65,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     checkpoint: Any
     checkpoint_every: int
     verbose: int
+    n_clusters: int | str
+    n_clusters_: int
+    k_choice_: KChoice | None
     seed_: int
 
     def __sklearn_tags__(self) -> Any:
@@ -94,12 +98,18 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             self._check_whole(data)
         return data
 
+    def _settle_clusters(self, data: Views) -> None:
+        """Set how many clusters to find: as many as were asked for, or what the rows say where "auto" was."""
+        self.k_choice_ = choose_k(data, random_state=self.seed_) if self.n_clusters == "auto" else None
+        self.n_clusters_ = int(self.n_clusters) if self.k_choice_ is None else self.k_choice_.k
+        if self.k_choice_ is not None and not self.k_choice_.clear:
+            warnings.warn(self.k_choice_.sentence, UserWarning, stacklevel=4)
+
     def _check_enough(self, data: Views) -> None:
         """Check that there are rows enough."""
-        n_clusters = self.get_params(deep=False)["n_clusters"]
-        if data.n_rows < max(2, n_clusters):
+        if data.n_rows < max(2, self.n_clusters_):
             raise InputError(
-                f"n_samples={data.n_rows} should be >= n_clusters={n_clusters} and at least 2 (1 sample is no "
+                f"n_samples={data.n_rows} should be >= n_clusters={self.n_clusters_} and at least 2 (1 sample is no "
                 "cluster); ask for fewer clusters or give more rows."
             )
 
@@ -117,9 +127,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
         So ``random_state=model.seed_`` repeats any fit, also one whose `random_state` was None or a generator.
         """
-        given = getattr(self, "random_state", None)
-        generator = check_random_state(given)
-        return int(given) if isinstance(given, Integral) else int(generator.randint(2**31 - 1))
+        return draw_seed(getattr(self, "random_state", None))
 
     def _run_seed(self) -> int:
         """Return the seed of this run; one that goes on from a checkpoint without random_state keeps its seed."""
@@ -132,7 +140,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _resolved(self) -> dict[str, Any]:
         """Return the parameters as they are in effect."""
-        return self.get_params(deep=False)
+        return {**self.get_params(deep=False), "n_clusters": self.n_clusters_}
 
     def _watchers(self, fingerprint: list[Any]) -> list[Callback]:
         """Return the callbacks of training that `verbose` and `checkpoint` ask for."""
@@ -200,6 +208,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             "view_names_in_": list(self.view_names_in_),
             "view_dims_in_": list(self.view_dims_in_),
             "feature_names_in_": [str(name) for name in getattr(self, "feature_names_in_", [])],
+            "n_clusters_": self.n_clusters_,
+            "k_choice_": None if self.k_choice_ is None else self.k_choice_.as_values(),
         }
         manifest = {
             "kind": "model",
@@ -225,6 +235,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self.view_dims_in_ = tuple(seen["view_dims_in_"])
         if seen["feature_names_in_"]:
             self.feature_names_in_ = np.array(seen["feature_names_in_"], dtype=object)
+        # Models of version 0.1 before "auto" have neither.
+        self.n_clusters_ = seen.get("n_clusters_", self.n_clusters)
+        choice = seen.get("k_choice_")
+        self.k_choice_ = None if choice is None else KChoice.from_values(choice)
         self.versions_ = manifest["versions"]
         self._unpack(manifest["fitted"], arrays)
         return self

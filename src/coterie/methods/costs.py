@@ -42,8 +42,10 @@ class CostClusterer(Clusterer):
         """
         self._check_params()
         data = self._check_input(X, reset=True)
-        self._check_data(data)
+        self.seed_ = self._run_seed()
         with thread_cap(self.n_threads):
+            self._settle_clusters(data)
+            self._check_data(data)
             self._fit(data)
         return self
 

@@ -90,6 +90,11 @@ def either(*rules: Rule) -> Rule:
     return lambda v: any(accepts(v) for accepts, _ in rules), " or ".join(words for _, words in rules)
 
 
+def cluster_count() -> Rule:
+    """Accept a number of clusters, or "auto" where the data shall tell."""
+    return either(whole(1), one_of("auto"))
+
+
 def check_params(owner: str, params: Mapping[str, Any], rules: Mapping[str, Rule]) -> None:
     """Raise one sentence that names the first parameter that breaks its rule.
 

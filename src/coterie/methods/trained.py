@@ -97,7 +97,6 @@ class TrainedClusterer(CostClusterer, Generic[PartsT, TaskT]):
         return self
 
     def _fit(self, data: Views) -> None:
-        self.seed_ = self._run_seed()
         params = self._resolved()
         parts = self._prepare(params, data)
         task = self._make_task(params, parts)

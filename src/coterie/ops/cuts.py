@@ -118,7 +118,15 @@ def modularity_of(
     return kept_beyond_chance(*cluster_cuts(graph, labels, n_clusters)[1:], resolution)
 
 
-def _normalised_cut(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -> float:
+def normalised_cut(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -> float:
+    """Return the sum over clusters of the share of a cluster's edges that leave it.
+
+    Examples
+    --------
+    >>> two_pairs = sparse.csr_matrix(np.kron(np.eye(2), [[0.0, 1.0], [1.0, 0.0]]))
+    >>> normalised_cut(two_pairs, np.array([0, 0, 1, 1]), 2)
+    0.0
+    """
     return _share_cut(*cluster_cuts(graph, labels, n_clusters)[1:])
 
 

@@ -26,7 +26,7 @@ from coterie.methods.fucsmf.knowledge import Knowledge, as_pairs, gather
 from coterie.methods.fucsmf.labels import pseudo_labels, read_labels
 from coterie.methods.fucsmf.problem import SCALES, Graph, column_sums
 from coterie.methods.fucsmf.solving import Answer, Terms, memberships, solve
-from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, whole
+from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, whole
 from coterie.nn.metric import KINDS
 from coterie.nn.state import load_arrays, module_arrays
 from coterie.store import below, versions
@@ -44,8 +44,9 @@ class FUCSMF(Clusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        How many clusters to find where there is no label at all. Otherwise the labels say what classes there are.
+    n_clusters : int or "auto", default=8
+        How many clusters to find where there is no label at all; ``"auto"`` asks `coterie.choose_k`. Otherwise the
+        labels say what classes there are, and a class that nobody labelled is not looked for.
     classes : sequence of int, optional
         The classes there are, where that should be checked; by default those among the labels.
     views : list or mapping, optional
@@ -102,6 +103,10 @@ class FUCSMF(Clusterer):
         The norm of its gradient there.
     exemplar_indices_ : ndarray of shape (c,)
         The row that is most surely of each class, of those without a label where there are any.
+    n_clusters_ : int
+        How many classes there are.
+    k_choice_ : KChoice or None
+        How ``n_clusters="auto"`` came to that number, where there was no label.
     cluster_sizes_ : ndarray of shape (c,)
     history_ : list of dict
         One record per step of the solve.
@@ -137,7 +142,7 @@ class FUCSMF(Clusterer):
 
     _takes_missing: ClassVar[bool] = True
     _rules: ClassVar[Mapping[str, Rule]] = {
-        "n_clusters": whole(1),
+        "n_clusters": cluster_count(),
         "classes": either(one_of(None), a_kind_of((list, tuple, np.ndarray), "a list of whole numbers")),
         "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
         "metric": one_of("auto", *KINDS),
@@ -161,7 +166,7 @@ class FUCSMF(Clusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         classes: Sequence[int] | None = None,
         views: Any = None,
@@ -224,6 +229,8 @@ class FUCSMF(Clusterer):
         codes = self._read_labels(y, data.n_rows)
         self.seed_ = self._run_seed()
         with thread_cap(self.n_threads):
+            if (codes < 0).all():
+                self._settle_clusters(data)
             collectives = current_collectives()
             self.scaler_ = fit_scaler(data, self.scale, collectives)
             self.anchors_ = self._fit_anchors(data, collectives)
@@ -246,6 +253,8 @@ class FUCSMF(Clusterer):
         """
         self._kept_graph()
         self._check_params()
+        if self.n_clusters != "auto":
+            self.n_clusters_ = int(self.n_clusters)
         before, last = self.classes_, self.anchor_codes_[self._live]
         codes = self._read_labels(y, len(self.labels_))
         start = np.zeros((len(last), len(self.classes_)))
@@ -306,6 +315,8 @@ class FUCSMF(Clusterer):
         links = [as_pairs(must_link, n_rows, "must_link"), as_pairs(cannot_link, n_rows, "cannot_link")]
         if (codes < 0).all():
             codes, start = self._guess(n_rows), None
+        else:
+            self.k_choice_ = None
         if len(self.classes_) == 1:
             warnings.warn(
                 f"Every label is {self.classes_[0]}, so every row will be; label rows of other classes too.",
@@ -325,18 +336,18 @@ class FUCSMF(Clusterer):
 
     def _guess(self, n_rows: int) -> np.ndarray:
         """Return labels for some rows of each cluster, where a person gave none."""
-        if n_rows < self.n_clusters:
+        if n_rows < self.n_clusters_:
             raise InputError(
-                f"n_samples={n_rows} should be >= n_clusters={self.n_clusters}; ask for fewer or give more rows."
+                f"n_samples={n_rows} should be >= n_clusters={self.n_clusters_}; ask for fewer or give more rows."
             )
-        self.classes_ = np.arange(self.n_clusters)
+        self.classes_ = np.arange(self.n_clusters_)
         warnings.warn(
             "FUCSMF has no labels: the rows were clustered on the graph, and rows in the middle of each cluster "
             "stand in for labels. The clusters have no names, and the answer is only as good as those rows.",
             UserWarning,
             stacklevel=4,
         )
-        return pseudo_labels(self._graph.weights, self.n_clusters, seed=self.seed_)
+        return pseudo_labels(self._graph.weights, self.n_clusters_, seed=self.seed_)
 
     def _finish(self, known: Knowledge, answer: Answer) -> None:
         solution = answer.solution
@@ -369,6 +380,7 @@ class FUCSMF(Clusterer):
     def _describe(self, positions: np.ndarray) -> None:
         """Set the attributes that follow from others and from the positions of the rows' classes."""
         self.n_iter_ = max(1, len(self.history_))
+        self.n_clusters_ = len(self.classes_)
         self._n_features_out = self.anchor_codes_.shape[1]
         self.cluster_sizes_ = np.bincount(positions, minlength=self._n_features_out)
 

@@ -26,7 +26,7 @@ from coterie.methods.largemvc.features import ColumnFeatures, LandmarkFeatures, 
 from coterie.methods.largemvc.inputs import Inputs
 from coterie.methods.largemvc.network import UnfoldedNetwork
 from coterie.methods.largemvc.training import LOSSES, LargeMvCTask
-from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, whole
+from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, whole
 from coterie.methods.several.guard import Guard
 from coterie.methods.several.joined import Start, join_views
 from coterie.methods.several.sample import Sample, draw_sample, fit_scaler
@@ -50,8 +50,8 @@ class LargeMvCNet(CostClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        How many clusters to find.
+    n_clusters : int or "auto", default=8
+        How many clusters to find; ``"auto"`` asks `coterie.choose_k`.
     views : list or mapping, optional
         Column groups, when one 2-D array holds several views.
     scale : str, list or mapping, default="auto"
@@ -118,6 +118,10 @@ class LargeMvCNet(CostClusterer):
         The anchors in the space of each view.
     cluster_centers_ : ndarray of shape (n_clusters, m)
         The centres, in the space of the codes of unit length.
+    n_clusters_ : int
+        How many clusters were looked for.
+    k_choice_ : KChoice or None
+        How ``n_clusters="auto"`` came to that number.
     cluster_sizes_ : ndarray of shape (n_clusters,)
     exemplar_indices_ : ndarray of shape (n_clusters,)
         The rows nearest to the centres, of those with no missing or corrupt view where there are any.
@@ -161,7 +165,7 @@ class LargeMvCNet(CostClusterer):
 
     _takes_missing: ClassVar[bool] = True
     _rules: ClassVar[Mapping[str, Rule]] = {
-        "n_clusters": whole(1),
+        "n_clusters": cluster_count(),
         "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
         "features": one_of("landmarks", "columns"),
         "n_landmarks": either(one_of("auto"), whole(1)),
@@ -185,7 +189,7 @@ class LargeMvCNet(CostClusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         views: Any = None,
         scale: Any = "auto",
@@ -239,19 +243,18 @@ class LargeMvCNet(CostClusterer):
     # Fitting
 
     def _check_data(self, data: Views) -> None:
-        least = max(2, self.n_clusters, self._code_length())
+        least = max(2, self.n_clusters_, self._code_length())
         if data.n_rows < least:
             raise InputError(
-                f"n_samples={data.n_rows} should be >= n_clusters={self.n_clusters}, >= n_anchors="
+                f"n_samples={data.n_rows} should be >= n_clusters={self.n_clusters_}, >= n_anchors="
                 f"{self._code_length()} and at least 2 (1 sample is no cluster); ask for fewer or give more rows."
             )
 
     def _code_length(self) -> int:
-        return self.n_clusters if self.n_anchors == "auto" else int(self.n_anchors)
+        return self.n_clusters_ if self.n_anchors == "auto" else int(self.n_anchors)
 
     def _fit(self, data: Views) -> None:
-        self.seed_ = self._run_seed()
-        params, device = self.get_params(deep=False), resolve_device(self.device)
+        params, device = self._resolved(), resolve_device(self.device)
         generator = torch.Generator().manual_seed(self.seed_)
         sample = draw_sample(data, guard=self.noise, seed=self.seed_, generator=generator)
         k = min(self.n_neighbors, len(sample.sound) - 1)
@@ -348,9 +351,9 @@ class LargeMvCNet(CostClusterer):
         """Place the centres on the sample, then label every row."""
         with torch.no_grad():
             codes = fitting.directions(self.network_(seen.rows, seen.present)[-1])
-        whole = self._code_length() == self.n_clusters
+        whole = self._code_length() == self.n_clusters_
         labels = began.labels.to(codes.device) if whole else None
-        self._centers = fitting.place_centers(codes, labels, self.n_clusters, generator=generator)
+        self._centers = fitting.place_centers(codes, labels, self.n_clusters_, generator=generator)
         self.tau_ = calibrated_tau(squared_distances(codes, self._centers), began.kept)
         found = fitting.assign_all(self.network_, self.inputs_, data, self._centers, current_collectives())
         self.labels_, self.exemplar_indices_, self.inertia_ = found.labels, found.exemplars, found.inertia
@@ -364,7 +367,7 @@ class LargeMvCNet(CostClusterer):
     def _describe(self) -> None:
         """Set the attributes that follow from others."""
         self.n_iter_ = len(self.history_)
-        self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters)
+        self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters_)
         self._n_features_out = self._code_length()
         last = self.network_.anchors(self.n_layers)
         self.anchors_ = self.inputs_.back(last)

@@ -21,7 +21,7 @@ from coterie.errors import InputError
 from coterie.methods.mvsib import fitting
 from coterie.methods.mvsib.fitting import Parts
 from coterie.methods.mvsib.training import MVSIBTask, embedded_rows
-from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, sizes, whole
+from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, sizes, whole
 from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
 from coterie.nn.forward import passes
 from coterie.nn.state import load_arrays, module_arrays
@@ -44,8 +44,8 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        How many clusters to find.
+    n_clusters : int or "auto", default=8
+        How many clusters to find; ``"auto"`` asks `coterie.choose_k`.
     views : list or mapping, optional
         Column groups, when one 2-D array holds several views.
     scale : str, list or mapping, default="auto"
@@ -148,6 +148,10 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         What the views count in the consensus.
     view_agreement_ : ndarray of shape (V, V)
         How much the views agree on who is near whom, at most 1.
+    n_clusters_ : int
+        How many clusters were looked for.
+    k_choice_ : KChoice or None
+        How ``n_clusters="auto"`` came to that number.
     cluster_sizes_ : ndarray of shape (n_clusters,)
     history_ : list of dict
         One record per epoch: losses, routes, and the measurements of the paper's theorems.
@@ -185,7 +189,7 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
 
     _takes_missing: ClassVar[bool] = True
     _rules: ClassVar[Mapping[str, Rule]] = {
-        "n_clusters": whole(1),
+        "n_clusters": cluster_count(),
         "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
         "n_axes": whole(1),
         "hidden": sizes(),
@@ -221,7 +225,7 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         views: Any = None,
         scale: str = "auto",
@@ -337,7 +341,7 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         table = task.update()
         self.network_, self.view_agreement_ = parts.network, parts.agreement
         self.route_ = task.last_routes.numpy().astype(np.int64)
-        labels, doubts, sample, exemplars = [], [], [], NearestRows(self.n_clusters)
+        labels, doubts, sample, exemplars = [], [], [], NearestRows(self.n_clusters_)
         device, step = parts.network.centers.device, math.ceil(parts.batches.views.n_rows / SAMPLE_ROWS)
         for consensus, costs in self._costs(table.consensus):
             labels.append(costs.argmin(1).numpy())
@@ -355,7 +359,7 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
     def _describe(self) -> None:
         """Set the attributes that follow from others."""
         self.n_iter_ = len(self.history_)
-        self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters)
+        self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters_)
         self.network_.eval()
         self._n_features_out = self.n_code
         self.cluster_centers_ = self.network_.centers.cpu().numpy()
@@ -400,7 +404,7 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
     def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         self.seed_, self.tau_, self.history_ = values["seed"], values["tau"], values["history"]
         self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
-        self.network_ = fitting.build_network(self.get_params(deep=False), self.view_dims_in_)
+        self.network_ = fitting.build_network(self._resolved(), self.view_dims_in_)
         load_arrays("network.", self.network_, arrays)
         self.network_.to(resolve_device(self.device))
         self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]

@@ -18,7 +18,7 @@ from coterie.data.batches import Batches
 from coterie.engine.callbacks import EarlyStopping
 from coterie.engine.device import resolve_device, thread_cap
 from coterie.engine.loop import Callback, Loop
-from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, sizes, whole
+from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, sizes, whole
 from coterie.methods.pcx import build, fitting
 from coterie.methods.pcx.fitting import Parts
 from coterie.methods.pcx.presets import PRESETS
@@ -40,8 +40,8 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        How many clusters to find.
+    n_clusters : int or "auto", default=8
+        How many clusters to find; ``"auto"`` asks `coterie.choose_k`.
     preset : {"paper"}, optional
         ``"paper"`` sets whatever was left at its default to what the paper prints. It is there for comparison:
         those settings lose clusters on most data.
@@ -154,6 +154,10 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
         The rows whose codes are nearest to the centroids.
     cluster_centers_ : ndarray of shape (n_clusters, n_code)
         The centroids, in the space of the code.
+    n_clusters_ : int
+        How many clusters were looked for.
+    k_choice_ : KChoice or None
+        How ``n_clusters="auto"`` came to that number.
     cluster_sizes_ : ndarray of shape (n_clusters,)
     inertia_ : float
         Sum of the squared distances of the codes to their centroids.
@@ -195,7 +199,7 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {
-        "n_clusters": whole(1),
+        "n_clusters": cluster_count(),
         "preset": one_of(None, *PRESETS),
         "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
         "metric": one_of("auto", *KINDS),
@@ -236,7 +240,7 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         preset: str | None = None,
         views: Any = None,
@@ -352,7 +356,7 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
 
     def _resolved(self) -> dict[str, Any]:
         """Return the parameters; a preset decides those that were left at their defaults."""
-        params = self.get_params(deep=False)
+        params = super()._resolved()
         defaults = inspect.signature(type(self)).parameters
         for name, value in PRESETS.get(self.preset or "", {}).items():
             if params[name] == defaults[name].default:
@@ -376,7 +380,7 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
     def _describe(self) -> None:
         """Set the attributes that follow from others."""
         self.n_iter_ = len(self.history_)
-        self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters)
+        self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters_)
         self.network_.eval()
         self._n_features_out = self.network_.centroids.shape[1]
         with torch.no_grad():

@@ -17,7 +17,7 @@ from coterie.data.batches import Batches
 from coterie.engine.device import resolve_device, thread_cap
 from coterie.engine.loop import Loop
 from coterie.errors import InputError
-from coterie.methods.params import Rule, a_kind_of, either, flag, one_of, real, sizes, whole
+from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, sizes, whole
 from coterie.methods.sscnet import dictionaries, fitting
 from coterie.methods.sscnet.coding import ERRORS
 from coterie.methods.sscnet.fitting import Parts, Told
@@ -39,8 +39,8 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        How many clusters to find.
+    n_clusters : int or "auto", default=8
+        How many clusters to find; ``"auto"`` asks `coterie.choose_k`.
     views : list or mapping, optional
         Column groups, when one 2-D array holds several views. SSCNet puts views side by side.
     scale : str, list or mapping, default="auto"
@@ -132,6 +132,10 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
     landmark_places_ : ndarray of shape (n_landmarks, n_clusters)
         Their rows of the spectral embedding, of unit length.
     landmark_labels_ : ndarray of shape (n_landmarks,)
+    n_clusters_ : int
+        How many clusters were looked for.
+    k_choice_ : KChoice or None
+        How ``n_clusters="auto"`` came to that number.
     cluster_sizes_ : ndarray of shape (n_clusters,)
     history_ : list of dict
         One record per epoch.
@@ -176,7 +180,7 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {
-        "n_clusters": whole(1),
+        "n_clusters": cluster_count(),
         "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
         "metric": one_of("auto", *KINDS),
         "n_axes": whole(1),
@@ -206,7 +210,7 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         views: Any = None,
         scale: str = "auto",
@@ -289,10 +293,10 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
 
     def _check_data(self, data: Views) -> None:
         super()._check_data(data)
-        if min(self.n_landmarks, data.n_rows) <= self.n_clusters:
+        if min(self.n_landmarks, data.n_rows) <= self.n_clusters_:
             raise InputError(
                 f"n_landmarks={self.n_landmarks} of {data.n_rows} rows cannot be cut into "
-                f"n_clusters={self.n_clusters}; give more landmarks than clusters, and more rows than that."
+                f"n_clusters={self.n_clusters_}; give more landmarks than clusters, and more rows than that."
             )
 
     def _prepare(self, params: Mapping[str, Any], data: Views) -> Parts:
@@ -322,7 +326,7 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
         network, landmarks = self.modules_.network, self.modules_.landmarks
         self.n_iter_ = len(self.history_)
         self._n_features_out = self.n_code
-        self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters)
+        self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters_)
         self.landmark_labels_ = landmarks.labels.cpu().numpy()
         self.landmark_places_ = landmarks.places().cpu().numpy()
         atoms = network.look.directions(network.coder.dictionary.atoms()).cpu().numpy()
@@ -389,7 +393,7 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
         self.metric_ = MetricChoice.from_values(values["metric"])
         self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
         modules = fitting.build_modules(
-            self.get_params(deep=False), self.metric_.kind, self.n_features_in_, values["landmarks"]
+            self._resolved(), self.metric_.kind, self.n_features_in_, values["landmarks"]
         )
         for name in _MODULES:
             load_arrays(f"{name}.", getattr(modules, name), arrays)

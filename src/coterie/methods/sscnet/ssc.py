@@ -17,7 +17,7 @@ from coterie.data import Views
 from coterie.engine.device import thread_cap
 from coterie.errors import InputError
 from coterie.methods.base import Clusterer
-from coterie.methods.params import Rule, either, one_of, real, whole
+from coterie.methods.params import Rule, cluster_count, either, one_of, real, whole
 from coterie.methods.sscnet.coding import ERRORS, sparse_code
 from coterie.ops.distances import nearest
 from coterie.ops.graphs import spectral_rows
@@ -45,7 +45,8 @@ class SSC(Clusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
+    n_clusters : int or "auto", default=8
+        How many clusters to find; ``"auto"`` asks `coterie.choose_k`.
     views : list or mapping, optional
         Column groups, when one 2-D array holds several views. SSC puts views side by side.
     error_weight : float, default=3.0
@@ -80,6 +81,10 @@ class SSC(Clusterer):
         By what share of itself the objective of each row is above its minimum, at most.
     exemplar_indices_ : ndarray of shape (k,)
         The row with the strongest ties to its own cluster.
+    n_clusters_ : int
+        How many clusters were looked for.
+    k_choice_ : KChoice or None
+        How ``n_clusters="auto"`` came to that number.
     cluster_sizes_ : ndarray of shape (k,)
     history_ : list
         Empty: the rows are solved one block after the other.
@@ -112,7 +117,7 @@ class SSC(Clusterer):
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {
-        "n_clusters": whole(1),
+        "n_clusters": cluster_count(),
         "error_weight": real(0, above=True),
         "error": one_of(*ERRORS),
         "n_axes": either(one_of("auto", None), whole(1)),
@@ -124,7 +129,7 @@ class SSC(Clusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         views: Any = None,
         error_weight: float = 3.0,
@@ -164,8 +169,9 @@ class SSC(Clusterer):
         """
         self._check_params()
         data = self._check_input(X, reset=True)
-        self._check_rows(data)
         self.seed_ = self._draw_seed()
+        self._settle_clusters(data)
+        self._check_rows(data)
         generator = torch.Generator().manual_seed(self.seed_)
         with thread_cap(self.n_threads):
             rows = _unit(_side_by_side(data, slice(None)))
@@ -173,10 +179,10 @@ class SSC(Clusterer):
             self._rows = self._seen(rows)
             codes = self._code_each_by_the_others()
             self.affinity_ = _graph(codes)
-            self._embedding = torch.from_numpy(spectral_rows(self.affinity_, self.n_clusters)).float()
-            centers = kmeans(self._embedding, self.n_clusters, generator=generator).centers
+            self._embedding = torch.from_numpy(spectral_rows(self.affinity_, self.n_clusters_)).float()
+            centers = kmeans(self._embedding, self.n_clusters_, generator=generator).centers
             self.labels_ = nearest(self._embedding, centers)[0].numpy()
-        self.exemplar_indices_ = _best_tied(self.affinity_, self.labels_, self.n_clusters)
+        self.exemplar_indices_ = _best_tied(self.affinity_, self.labels_, self.n_clusters_)
         self.history_: list[dict[str, float]] = []
         self.versions_ = versions()
         self._describe()
@@ -191,7 +197,7 @@ class SSC(Clusterer):
             )
 
     def _fit_axes(self, rows: Tensor, generator: torch.Generator) -> Tensor | None:
-        most = _AXES_A_CLUSTER * self.n_clusters if self.n_axes == "auto" else self.n_axes
+        most = _AXES_A_CLUSTER * self.n_clusters_ if self.n_axes == "auto" else self.n_axes
         if most is None or int(most) >= rows.shape[1]:
             return None
         # Subspaces go through the origin, so the axes do: rows with their mirror images have mean zero.
@@ -225,8 +231,8 @@ class SSC(Clusterer):
 
     def _describe(self) -> None:
         """Set the attributes that follow from others."""
-        self._n_features_out = self.n_clusters
-        self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters)
+        self._n_features_out = self.n_clusters_
+        self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters_)
 
     # Using a fitted model
 
@@ -258,7 +264,7 @@ class SSC(Clusterer):
         ndarray of shape (n, k), float32
             Rows sum to one.
         """
-        clusters = torch.nn.functional.one_hot(torch.from_numpy(self._labels()), self.n_clusters).float()
+        clusters = torch.nn.functional.one_hot(torch.from_numpy(self._labels()), self.n_clusters_).float()
         return np.concatenate([(shares @ clusters).numpy() for shares in self._shares(X)])
 
     def _labels(self) -> np.ndarray:

@@ -1,0 +1,128 @@
+"""Whether `recommend` picks a good method, and whether `choose_k` comes near the number of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.accuracy import records_of, settings_of
+from benchmarks.records import add_record, is_recorded, machine, measured, read_records, write_records
+from benchmarks.sets import SETS
+from coterie import choose_k, recommend
+from coterie.methods.registry import METHODS
+
+RECORDED = ("accuracy", "crossed")
+"""Files with the accuracy of methods: on the data they are for, and on the others."""
+_POINTS = 0.03
+
+
+def mean_accuracies(data: str) -> dict[str, float]:
+    """Return the recorded mean ACC on a set, over seeds, of each method with its defaults."""
+    found = {}
+    for method in METHODS:
+        estimator = method.load()
+        settings = settings_of(estimator, {})
+        runs = [
+            one for tag in RECORDED for one in records_of(tag, estimator, settings) if one["data"] == data
+        ]
+        if runs:
+            found[method.name] = float(np.mean([one["scores"]["accuracy"] for one in runs]))
+    return found
+
+
+def run_choosing(names: Sequence[str], folder: Path) -> None:
+    """Ask `recommend` about each set, and compare what it picks with the best method on record."""
+    records = []
+    for name in names:
+        views, truth = SETS[name].load(folder)
+        picked = recommend(views, n_clusters=len(np.unique(truth))).method
+        known = mean_accuracies(name)
+        best = max(known, key=lambda method: known[method])
+        records.append(
+            {
+                "data": name,
+                "picked": picked,
+                "accuracy": None if picked not in known else round(known[picked], 4),
+                "best": best,
+                "best_accuracy": round(known[best], 4),
+                "within_3_points": picked in known and known[best] - known[picked] <= _POINTS,
+                "recorded": {method: round(value, 4) for method, value in known.items()},
+                "machine": machine(),
+            }
+        )
+    write_records("choosing", records)
+    _print_choices(records)
+
+
+def _print_choices(records: list[dict[str, Any]]) -> None:
+    good = sum(one["within_3_points"] for one in records)
+    table = Table(title=f"recommend: within three points of the best on {good} of {len(records)}")
+    for column in ("data", "picked", "ACC", "best", "its ACC", "within"):
+        table.add_column(column)
+    for one in records:
+        mine = "not on record" if one["accuracy"] is None else f"{one['accuracy']:.3f}"
+        within = "yes" if one["within_3_points"] else "NO"
+        table.add_row(one["data"], one["picked"], mine, one["best"], f"{one['best_accuracy']:.3f}", within)
+    Console(width=100).print(table)
+
+
+def run_counting(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
+    """Ask `choose_k` about each set; goes on where it was stopped."""
+    for name in names:
+        for seed in seeds:
+            if is_recorded("counting", {"data": name, "seed": seed}):
+                continue
+            views, truth = SETS[name].load(folder)
+            with measured() as costs:
+                choice = choose_k(views, random_state=seed)
+            by = {
+                figure: max(choice.figures, key=lambda one, figure=figure: getattr(one, figure)).k
+                for figure in ("stability", "modularity", "silhouette")
+            }
+            record = {
+                "data": name,
+                "seed": seed,
+                "classes": len(np.unique(truth)),
+                "k": choice.k,
+                "near": list(choice.near),
+                "clear": choice.clear,
+                "alone": by,
+                **choice.as_values(),
+                **costs,
+                "machine": machine(),
+            }
+            add_record("counting", record)
+            print(f"{name}: {choice.sentence}", flush=True)
+    _print_counts(read_records("counting"))
+
+
+def off_by(k: int, classes: int) -> float:
+    """Return by how many doublings a number is off.
+
+    Examples
+    --------
+    >>> off_by(20, 10), off_by(5, 10)
+    (1.0, 1.0)
+    """
+    return float(abs(np.log2(k / classes)))
+
+
+def _print_counts(records: list[dict[str, Any]]) -> None:
+    table = Table(title="choose_k, and what each figure alone would have chosen")
+    names = ("stability", "modularity", "silhouette")
+    for column in ("data", "seed", "classes", "chosen", "clear", "about as good", *names):
+        table.add_column(column)
+    for one in records:
+        alone = [str(one["alone"][name]) for name in names]
+        near = " ".join(map(str, one["near"]))
+        clear = "yes" if one["clear"] else "no"
+        table.add_row(one["data"], str(one["seed"]), str(one["classes"]), str(one["k"]), clear, near, *alone)
+    chosen = np.mean([off_by(one["k"], one["classes"]) for one in records])
+    others = [np.mean([off_by(one["alone"][name], one["classes"]) for one in records]) for name in names]
+    table.add_row("doublings off", "", "", f"{chosen:.2f}", "", "", *(f"{one:.2f}" for one in others))
+    Console(width=120).print(table)

@@ -1,0 +1,1 @@
+"""Which method, and how many clusters: choices made from the rows alone."""

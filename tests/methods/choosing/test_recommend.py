@@ -1,0 +1,144 @@
+"""`recommend`: every rule, on data made for it."""
+
+import json
+import shlex
+
+import numpy as np
+import pytest
+
+from coterie import PCX, InputError, recommend
+from coterie.data import as_views
+from coterie.methods.choosing import facts as facts_module
+from coterie.methods.choosing.facts import Facts
+
+
+def table(rows=60, columns=4):
+    return np.random.default_rng(0).normal(size=(rows, columns))
+
+
+def several(rows=600):
+    return [table(rows), table(rows, 3)]
+
+
+def labels(rows, *known):
+    y = np.full(rows, -1)
+    y[: len(known)] = known
+    return y
+
+
+def names(found):
+    return [one.method for one in found.alternatives]
+
+
+def test_one_view_is_for_pcx():
+    found = recommend(table())
+    assert (found.method, found.settings) == ("PCX", {"n_clusters": "auto"})
+    assert "60 rows in one view of 4 columns" in found.reasons
+    assert names(found) == ["SSCNet", "SSC", "LargeMvCNet"]
+
+
+def test_the_exact_solver_is_not_named_where_it_would_refuse():
+    assert "SSC" not in names(recommend(table(6000, 2)))
+
+
+def test_several_views_are_for_mvsib():
+    found = recommend(several())
+    assert found.method == "MVSIB"
+    assert "600 rows in 2 views." in found.reasons
+    assert "random_state" not in found.reasons
+    assert "random_state" in recommend(several(90)).reasons
+
+
+def test_columns_can_be_cut_into_views():
+    assert recommend(table(), views=[2, 2]).method == "MVSIB"
+
+
+def test_many_rows_in_several_views_are_for_largemvcnet():
+    wide = np.zeros((100_001, 1), dtype=np.float32)
+    found = recommend([wide, wide])
+    assert found.method == "LargeMvCNet"
+    assert names(found) == ["MVSIB"]
+    assert recommend([wide[1:], wide[1:]]).method == "MVSIB"
+
+
+def test_views_larger_than_memory_are_for_largemvcnet_and_one_such_view_for_pcx(monkeypatch):
+    monkeypatch.setattr(facts_module, "_memory", lambda: 2 * 4 * 600 * 7 - 1)
+    found = recommend(several())
+    assert found.method == "LargeMvCNet"
+    assert "more than memory should hold" in found.reasons
+    alone = recommend(table(600, 7))
+    assert alone.method == "PCX"
+    assert "larger than memory" in alone.reasons
+    monkeypatch.setattr(facts_module, "_memory", lambda: 2 * 4 * 600 * 7)
+    assert recommend(several()).method == "MVSIB"
+
+
+def test_missing_views_are_said():
+    views = several()
+    views[1][:150] = np.nan
+    assert "25% of the rows without some view" in recommend(views).reasons
+    assert Facts.of(as_views(views)).missing == pytest.approx(0.125)
+
+
+def test_labels_of_two_classes_are_for_fucsmf():
+    found = recommend(table(), labels(60, 0, 3, 3))
+    assert (found.method, found.settings) == ("FUCSMF", {})
+    assert "3 rows of 60 have a label, of 2 classes" in found.reasons
+    assert names(found) == ["PCX"]
+    assert names(recommend(several(), labels(600, 0, 1))) == ["MVSIB"]
+
+
+def test_labels_of_one_class_steer_nothing():
+    found = recommend(table(), labels(60, 2, 2))
+    assert found.method == "PCX"
+    assert "labels that are all of one class say nothing" in found.reasons
+
+
+def test_labels_of_every_row_are_remarked_upon():
+    assert "leave y out" in recommend(table(), np.arange(60) % 3).reasons
+
+
+def test_groups_of_very_different_size_are_taken_from_the_labels_or_from_the_user():
+    some = recommend(table(), labels(60, *[0] * 10, 1))
+    assert "very different numbers of labels" in some.reasons
+    assert "very different" not in recommend(table(), labels(60, *[0] * 9, 1)).reasons
+    assert "very different size" in recommend(table(), uneven=True).reasons
+    assert "very different size" not in recommend(table()).reasons
+    assert "seek_small" in recommend(several(), uneven=True).reasons
+
+
+def test_the_settings_make_the_estimator():
+    model = recommend(table(), n_clusters=5).make(random_state=3)
+    assert isinstance(model, PCX)
+    assert (model.n_clusters, model.random_state) == (5, 3)
+
+
+def test_the_command_line_can_be_copied():
+    found = recommend(table(), n_clusters=5)
+    command = "coterie fit 'my data.npy' --method pcx --clusters 5 --out run"
+    assert found.command("my data.npy") == command
+    steered = recommend(table(), labels(60, 0, 1))
+    assert shlex.split(steered.command("d.npy", "known.csv"))[3:] == [
+        *("--method", "fucsmf", "--labels", "known.csv", "--out", "run")
+    ]
+    assert steered.python == "model = coterie.FUCSMF().fit(X, y)"
+
+
+def test_everything_fits_into_json():
+    values = json.loads(json.dumps(recommend(several(), n_clusters=np.int64(5)).as_values()))
+    assert (values["method"], values["settings"]) == ("MVSIB", {"n_clusters": 5})
+    assert values["facts"]["views"] == 2
+    assert values["alternatives"][0]["method"] == "LargeMvCNet"
+
+
+def test_the_text_has_the_line_of_python_and_what_was_not_taken():
+    text = str(recommend(table(), n_clusters=5))
+    assert text.startswith("PCX: 60 rows")
+    assert "  model = coterie.PCX(n_clusters=5).fit(X)" in text
+    assert "  SSCNet: " in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_wrong_number_of_clusters_is_one_sentence():
+    with pytest.raises(InputError, match="n_clusters=0 does not fit recommend"):
+        recommend(table(), n_clusters=0)
