@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from coterie import PCX, InputError, recommend
-from coterie.data import as_views
-from coterie.methods.choosing import facts as facts_module
+from coterie.data import as_views, memory
 from coterie.methods.choosing.facts import Facts
 
 
@@ -61,16 +60,21 @@ def test_many_rows_in_several_views_are_for_largemvcnet():
     assert recommend([wide[1:], wide[1:]]).method == "MVSIB"
 
 
-def test_views_larger_than_memory_are_for_largemvcnet_and_one_such_view_for_pcx(monkeypatch):
-    monkeypatch.setattr(facts_module, "_memory", lambda: 2 * 4 * 600 * 7 - 1)
-    found = recommend(several())
+def test_files_larger_than_memory_are_for_largemvcnet_and_one_such_view_for_pcx(monkeypatch, tmp_path):
+    for name, rows in zip("ab", several(), strict=True):
+        np.save(tmp_path / f"{name}.npy", rows)
+    needed = 4 * 600 * 7 / memory.SHARE
+    monkeypatch.setattr(memory, "available_bytes", lambda: needed - 1)
+    found = recommend(tmp_path)
     assert found.method == "LargeMvCNet"
     assert "more than memory should hold" in found.reasons
-    alone = recommend(table(600, 7))
+    np.save(tmp_path / "one.npy", table(600, 7))
+    alone = recommend(tmp_path / "one.npy")
     assert alone.method == "PCX"
     assert "larger than memory" in alone.reasons
-    monkeypatch.setattr(facts_module, "_memory", lambda: 2 * 4 * 600 * 7)
-    assert recommend(several()).method == "MVSIB"
+    (tmp_path / "one.npy").unlink()
+    monkeypatch.setattr(memory, "available_bytes", lambda: needed)
+    assert recommend(tmp_path).method == "MVSIB"
 
 
 def test_missing_views_are_said():
