@@ -270,6 +270,48 @@ def report(
 
 
 @app.command()
+def explore(
+    run_folder: RunFolder,
+    data: Annotated[Path | None, typer.Option(help="Where the data are now, if they were moved.")] = None,
+    metadata: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="CSV or Parquet, one line per row: to colour by, to read, to search."
+        ),
+    ] = None,
+    truth: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Known classes, to be shown beside.")
+    ] = None,
+    image_shape: Annotated[
+        str | None, typer.Option(metavar="HxW", help="Rows are images, for instance 28x28.")
+    ] = None,
+    rows: Annotated[int, typer.Option(min=1, help="How many rows the map shows at most.")] = 5000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
+) -> None:
+    """Open RUN as a page on this machine: look, name, correct, take away."""
+    from coterie.data import read_labels
+    from coterie.explore.live.metadata import Metadata
+    from coterie.explore.live.serving import serve
+    from coterie.explore.live.session import Session
+    from coterie.runs import read_confidence
+
+    model, the_run = _load(run_folder)
+    views = _data_of(the_run, data)
+    session = Session(
+        model,
+        views,
+        the_run.explored,
+        confidence=read_confidence(the_run.labels, views.n_rows),
+        metadata=None if metadata is None else Metadata.read(metadata, views.n_rows),
+        truth=read_labels(truth) if truth else views.labels,
+        image_shape=_image_shape(image_shape) if image_shape else getattr(model, "image_shape", None),
+        title=Path(the_run.read_note()["data"]).stem,
+        max_rows=rows,
+    )
+    serve(session, port, typer.echo)
+
+
+@app.command()
 def demo(
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the report goes.")] = Path(
         "demo"

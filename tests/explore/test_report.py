@@ -91,7 +91,7 @@ def test_nothing_is_loaded_from_anywhere(page):
         assert tag not in ("link", "iframe", "object", "embed", "base", "form")
         for name in ("src", "href", "srcset", "action"):
             assert re.match(r"$|#|data:image/png;base64,", attributes.get(name, ""))
-    assert "url(" not in report._resource("style.css")
+    assert "url(" not in report.resource("style.css")
 
 
 def test_the_policy_allows_exactly_the_two_scripts_of_the_page(page):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coterie import FUCSMF, PCX, InputError, LargeMvCNet, as_views, refine
+from coterie import FUCSMF, PCX, InputError, LargeMvCNet, as_views, load, refine
 from coterie.methods.refine import Refinement, as_labels, worth_asking
 
 CENTERS = np.array([[0, 0, 0], [6, 0, 0], [0, 6, 0], [6, 6, 0]])
@@ -163,3 +163,43 @@ def test_labels_come_as_an_array_or_as_a_mapping():
     np.testing.assert_array_equal(as_labels({1: 4}, 3), [-1, 4, -1])
     np.testing.assert_array_equal(as_labels(np.array([-1, 4, -1]), 3), [-1, 4, -1])
     np.testing.assert_array_equal(as_labels(None, 2), [-1, -1])
+
+
+def test_where_merges_are_named_a_label_on_a_typical_row_moves_no_cluster(rows, model):
+    X, kind = rows
+    one, other = number_of(model, kind, 0), number_of(model, kind, 1)
+    refined = Refinement(model, X).update({int(model.exemplar_indices_[one]): other}, merged={})
+    assert (refined.labels[kind == 0] == one).mean() > 0.9
+    refined.update(merged={one: other})
+    assert (refined.labels[kind == 0] == other).mean() > 0.95
+    assert one not in refined.classes
+
+
+def test_a_contradiction_leaves_the_last_answer_as_it_was(rows, model):
+    X, _ = rows
+    refined = Refinement(model, X).update({0: 0, 1: 1})
+    before = refined.labels.copy()
+    with pytest.raises(InputError, match="different labels"):
+        refined.update({0: 0, 1: 9}, must_link=[(0, 1)])
+    np.testing.assert_array_equal(refined.update({0: 0, 1: 1}).labels, before)
+
+
+@pytest.mark.parametrize("kind_of_model", ["pcx", "fucsmf", "column groups"])
+def test_a_refined_model_labels_new_rows_and_comes_back_from_its_file(rows, model, kind_of_model, tmp_path):
+    X, kind = rows
+    if kind_of_model == "fucsmf":
+        y = np.full(len(X), -1)
+        y[:8] = kind[:8]
+        model = FUCSMF(random_state=0).fit(X, y)
+    elif kind_of_model == "column groups":
+        model = LargeMvCNet(4, views=[2, 1], random_state=0).fit(X)
+    one = number_of(model, kind, 0)
+    refined = Refinement(model, X).update(dict.fromkeys(np.flatnonzero(kind == 0)[:5].tolist(), 7))
+    made = refined.model({7: "corner", one: "gone"})
+    assert (made.predict(X) == refined.labels).mean() > 0.97
+    made.save(tmp_path / "refined.coterie")
+    same = load(tmp_path / "refined.coterie")
+    np.testing.assert_array_equal(same.predict(X[:9]), made.predict(X[:9]))
+    np.testing.assert_array_equal(same.labels_, refined.labels)
+    assert same.names_ == {7: "corner", one: "gone"}
+    assert same.get_params().keys() == model.get_params().keys()

@@ -11,11 +11,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from coterie.data import Views, as_views
 from coterie.errors import InputError
 from coterie.methods.base import Clusterer
 from coterie.methods.fucsmf import FUCSMF
 from coterie.methods.fucsmf.labels import whole_numbers
+from coterie.methods.refined import RefinedModel, rows_for_solver
 
 _SEEDS = 10
 # Of the gradient: at most 3 of 70,000 labels of MNIST differ from the exact ones, and a click costs two thirds.
@@ -109,29 +109,37 @@ class Refinement:
 
     def __init__(self, model: Clusterer, X: Any, *, keep: bool = True, n_ask: int = 10) -> None:
         self.keep, self.n_ask = keep, n_ask
-        data = as_views(X, views=getattr(model, "views", None))
-        self.clusters, confidence = model.assign(data)
-        if isinstance(model, FUCSMF):
-            self._solver, self._rows = clone(model).set_params(classes=None, views=None), data
-        else:
-            self._solver, self._rows = FUCSMF(), with_code(model.transform(data), data)
+        self.clusters, confidence = model.assign(X)
+        self._corrected, self._rows = model, rows_for_solver(model, X)
+        own = isinstance(model, FUCSMF)
+        self._solver = clone(model).set_params(classes=None, views=None) if own else FUCSMF()
         self._solver.set_params(tol=ENOUGH, random_state=0)
         self._members = _surest_first(self.clusters, confidence)
 
-    def update(self, y: Any = None, *, must_link: Any = None, cannot_link: Any = None) -> Self:
+    def update(
+        self,
+        y: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        merged: Mapping[int, int] | None = None,
+    ) -> Self:
         """Answer all that a person has said so far; it replaces what was said before.
 
         Parameters
         ----------
         y : array-like of shape (n,), or mapping from row to class, optional
         must_link, cannot_link : array-like of shape (pairs, 2), optional
+        merged : mapping from cluster to class, optional
+            The clusters that a person made one with another class, with `keep` only. All others go on then,
+            whatever is said about their rows: no label is taken for a merge.
 
         Returns
         -------
         self
         """
         said = as_labels(y, len(self.clusters))
-        labels = self._with_seeds(said) if self.keep else said
+        labels = self._with_seeds(said, merged) if self.keep else said
         if (labels < 0).all():
             raise InputError("There is nothing to go by: give labels y, or keep=True.")
         links = {"must_link": must_link, "cannot_link": cannot_link}
@@ -147,10 +155,25 @@ class Refinement:
         self.ask = worth_asking(self.memberships, self._solver.nearest_anchor(), said >= 0, self.n_ask)
         return self
 
-    def _with_seeds(self, said: np.ndarray) -> np.ndarray:
-        """Add the surest rows of the clusters that go on."""
+    def model(self, names: Mapping[int, str] | None = None) -> RefinedModel:
+        """Return the present answer as a model that can label new rows and be saved.
+
+        It shares its arrays with the refinement: save it, or use it, before the next `update`.
+
+        Parameters
+        ----------
+        names : mapping from class to str, optional
+            What a person calls the classes.
+        """
+        return RefinedModel(self._corrected, self._solver, names)
+
+    def _with_seeds(self, said: np.ndarray, merged: Mapping[int, int] | None) -> np.ndarray:
+        """Add the surest rows of the clusters that go on, of those nobody spoke of where merges are known."""
         labels = said.copy()
         for cluster, members in self._members.items():
+            if merged is not None:
+                labels[members[said[members] < 0][:_SEEDS]] = merged.get(cluster, cluster)
+                continue
             spoken, rows = said[members[: (len(members) + 1) // 2]], members[:_SEEDS]
             if (spoken < 0).all() or (spoken == cluster).any():
                 labels[rows] = np.where(said[rows] >= 0, said[rows], cluster)
@@ -175,19 +198,6 @@ def as_labels(y: Any, n_rows: int) -> np.ndarray:
             raise InputError(f"y labels row {row!r}, but the rows are 0 to {n_rows - 1}.")
         labels[row] = label
     return labels
-
-
-def with_code(code: np.ndarray, data: Views) -> Views:
-    """Return the views of the rows with the code of a model as one view more.
-
-    Examples
-    --------
-    >>> with_code(np.zeros((2, 3)), as_views(np.ones((2, 5))))
-    Views(2 rows: code 3, X 5)
-    """
-    names = [f"{name} of the rows" if name == "code" else name for name in data.names]
-    mask = None if data.present is None else np.insert(data.present, 0, True, axis=1)
-    return Views([*as_views(code).sources, *data.sources], names=["code", *names], mask=mask)
 
 
 def _surest_first(clusters: np.ndarray, confidence: np.ndarray) -> dict[int, np.ndarray]:

@@ -156,6 +156,7 @@ class FUCSMF(Clusterer):
     }
 
     _curvature: float | None
+    classes_: np.ndarray
 
     def __init__(
         self,
@@ -248,8 +249,12 @@ class FUCSMF(Clusterer):
         start = np.zeros((len(last), len(self.classes_)))
         _, new, old = np.intersect1d(self.classes_, before, return_indices=True)
         start[:, new] = last[:, old]
-        with thread_cap(self.n_threads):
-            self._solve(codes, must_link, cannot_link, start)
+        try:
+            with thread_cap(self.n_threads):
+                self._solve(codes, must_link, cannot_link, start)
+        except InputError:
+            self.classes_ = before  # contradictions leave the last answer as it was
+            raise
         return self
 
     def nearest_anchor(self) -> np.ndarray:
