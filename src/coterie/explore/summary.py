@@ -224,7 +224,7 @@ def summarise(
     ambiguity = read_ambiguity(model, labels, sample, random_state=random_state)
     if ambiguity is not None:
         shown.update(one.row for one in ambiguity.rows)
-    training, names = read_history(getattr(model, "history_", [])), [name for name, _ in table.views]
+    training, view_names = read_history(getattr(model, "history_", [])), [name for name, _ in table.views]
     parameters = {name: repr(value) for name, value in sorted(model.get_params().items())}
     return Summary(
         method=type(model).__name__,
@@ -244,10 +244,10 @@ def summarise(
             else read_thumbnails(model, table, picture_view, layout, sorted(shown))
         ),
         classes=classes,
-        viewing=read_viewing(model, names, sample.missing(), sampled=len(sample.rows) < table.n_rows),
+        viewing=read_viewing(model, view_names, sample.missing(), sampled=len(sample.rows) < table.n_rows),
         coding=coding,
         ambiguity=ambiguity,
-        course=None if ambiguity is None else read_course(training, names),
+        course=None if ambiguity is None else read_course(training, view_names),
         training=training,
         parameters=parameters,
         versions=_versions(model),

@@ -139,12 +139,12 @@ def _said_json(session: Session) -> dict[str, Any]:
 
 def _presences(session: Session) -> list[str]:
     names = [name for name, _ in session.table.views]
-    return [
-        "all views"
-        if has.all()
-        else "without " + ", ".join(n for n, there in zip(names, has, strict=True) if not there)
-        for has in session.sample.reading.present
-    ]
+
+    def said_of(has: list[bool]) -> str:
+        lacking = [name for name, there in zip(names, has, strict=True) if not there]
+        return f"without {', '.join(lacking)}" if lacking else "all views"
+
+    return [said_of(has) for has in session.sample.reading.present.tolist()]
 
 
 def _groups_json(groups: Groups) -> dict[str, Any]:
@@ -186,7 +186,8 @@ def in_words(answer: said.Answer, names: dict[int, str]) -> str:
         case said.Merge():
             return f"Cluster {cluster_title(answer.source, names)} merged into {cluster_title(answer.into, names)}"
         case said.Split():
-            return f"Cluster {cluster_title(answer.cluster, names)} split; its new part is {cluster_title(answer.new, names)}"
+            new = cluster_title(answer.new, names)
+            return f"Cluster {cluster_title(answer.cluster, names)} split; its new part is {new}"
         case said.Together():
             return f"{_rows(answer.rows)} of one cluster"
         case said.Apart():

@@ -129,8 +129,8 @@ class Guard:
         """Take the token of a link for the cookie; the address loses it, so that no history keeps it."""
         if not (self._keys.knows(request) or self._keys.spend(request.query_params["token"])):
             return PlainTextResponse(
-                "This link was used before or is of an earlier start; press Enter where coterie explore runs for a new "
-                "one.",
+                "This link was used before, or is of an earlier start; press Enter where coterie explore runs for "
+                "a new one.",
                 403,
             )
         answer = RedirectResponse("/", 303)

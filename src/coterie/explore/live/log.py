@@ -113,7 +113,7 @@ class AnswerLog:
             except (ValueError, LookupError, TypeError) as error:  # of pydantic too
                 if number < len(lines):
                     raise InputError(
-                        f"{self.path}, line {number} is not an answer; correct it, or move the file away to begin anew."
+                        f"{self.path}, line {number} is not an answer; correct it, or move the file away."
                     ) from error
                 self.notice = (
                     "The last answer had not been written whole when the program ended; it is dropped."

@@ -66,7 +66,7 @@ class Looker:
 
     def cluster(self, number: int) -> dict[str, Any]:
         """Describe a class: what is typical of it, what sets it apart, what is near."""
-        session, state = self._session, self._session.state
+        state = self._session.state
         at = np.flatnonzero(state.numbers == number)
         if not len(at):
             raise InputError(f"There is no cluster {number}.")

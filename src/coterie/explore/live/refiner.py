@@ -38,7 +38,8 @@ class Refiner:
 
     def __init__(self, model: Any, X: Any, numbers: np.ndarray) -> None:
         self._model, self._X, self._numbers = model, X, numbers
-        self.ready, self.failure, self.stage = False, None, "waiting"
+        self.ready, self.stage = False, "waiting"
+        self.failure: str | None = None
         self._started: float | None = None
         self._seconds = 0.0
         self._refinement: Refinement | None = None

@@ -93,7 +93,7 @@ class Session:
         labels = positions(model)
         if len(labels) != self.table.n_rows:
             raise InputError(
-                f"The data have {self.table.n_rows} rows but the model was fitted on {len(labels)}; give the same rows."
+                f"The data have {self.table.n_rows} rows, the model was fitted on {len(labels)}; give the same rows."
             )
         self.truth = truth
         self.classes = None if truth is None else read_classes(truth, self.table.n_rows)
