@@ -111,7 +111,7 @@ def render_page(summary: Summary, plotly_script: str, *, title: str | None = Non
     page, and no script that might have come with the data runs.
     """
     name = title or f"{summary.method}: {len(summary.clusters)} clusters"
-    own_script = resource("page.js")
+    own_script = resource("plots.js") + resource("page.js")
     policy = _policy(plotly_script, own_script)
     body = [
         element("a", "Skip to the map", href="#map", class_="skip"),

@@ -35,7 +35,7 @@ def refine(
     """Correct the clusters of a fitted model by labels and links.
 
     The rows are embedded by the model; the code and the rows' own views are tied to anchors once, and solved for what
-    was said. `Refinement.update` then answers the next labels from the last answer. The rows' own views are there
+    was said; `Refinement.update` answers the next labels without doing that again. The rows' own views are there
     because a code that was trained to tell the clusters apart may have lost what splits one.
 
     Parameters
@@ -147,13 +147,28 @@ class Refinement:
             # One class left is what a person may ask for; far-off rows are among those worth asking about.
             warnings.simplefilter("ignore", UserWarning)
             if hasattr(self._solver, "labels_"):
-                self._solver.relabel(labels, **links)
+                self._relabel(labels, links)
             else:
                 self._solver.fit(self._rows, labels, **links)
+                self._first = self._solver.classes_, self._solver.anchor_codes_
         self.labels, self.classes = self._solver.labels_, self._solver.classes_
         self.memberships = self._solver.label_distributions_
         self.ask = worth_asking(self.memberships, self._solver.nearest_anchor(), said >= 0, self.n_ask)
         return self
+
+    def _relabel(self, labels: np.ndarray, links: dict[str, Any]) -> None:
+        """Solve from the first answer, so that the same words give the same classes in whatever order they came.
+
+        Starting from the last answer would be no faster: MNIST, 70,000 rows, 1.0 and 1.1 s on a busy core.
+        """
+        solver = self._solver
+        last = solver.classes_, solver.anchor_codes_
+        solver.classes_, solver.anchor_codes_ = self._first
+        try:
+            solver.relabel(labels, **links)
+        except InputError:
+            solver.classes_, solver.anchor_codes_ = last
+            raise
 
     def model(self, names: Mapping[int, str] | None = None) -> RefinedModel:
         """Return the present answer as a model that can label new rows and be saved.

@@ -56,6 +56,9 @@ def state_json(session: Session) -> dict[str, Any]:
             for number, size, confidence in zip(state.numbers.tolist(), sizes, sure, strict=True)
         ],
         "ask": state.ask,
+        "exemplars": [
+            place for row in state.exemplars.values() if (place := session.sample.place(row)) is not None
+        ],
         "history": history_json(session),
         "undo": len(session.log.entries),
         "redo": len(session.log.undone),
@@ -156,7 +159,7 @@ def _known_groups(codes: list[int], names: list[str]) -> dict[str, Any]:
     shown = [
         {"name": name, "colour": colour} for name, colour in zip(names, colours(len(names)), strict=True)
     ]
-    return {"marker": marker, "groups": shown}
+    return {"marker": marker, "groups": shown, "offset": 1}
 
 
 def _grouped(codes: list[int], shown: list[tuple[str, str]]) -> dict[str, Any]:

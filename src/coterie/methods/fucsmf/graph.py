@@ -186,10 +186,11 @@ def fit_views(
     given = None if isinstance(anchors, str) else scaler.transform(list(anchors))
     views = []
     for v, block in enumerate(blocks):
-        own = torch.from_numpy(block[there[:, v]])
+        own = torch.from_numpy(block if there[:, v].all() else block[there[:, v]])
         few = torch.from_numpy(some_rows(len(own), _METRIC_ROWS, seed))
         view = AnchorView.fit(own[few], metric=metric, n_neighbors=n_nearest, generator=generator)
-        embedded = view.embed(own)
+        # In pieces: the rows are held once already, and comparing them makes copies.
+        embedded = torch.cat([view.embed(part) for part in own.split(CHUNK)])
         if given is not None:
             placed = view.embed(torch.from_numpy(given[v]))
         else:
