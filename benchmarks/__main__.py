@@ -176,5 +176,21 @@ def solve(
     run_solve(data, anchors)
 
 
+@app.command()
+def answers(
+    name: Annotated[str, typer.Option("--set", help="The data set.")] = "hdigit",
+    method: Annotated[str, typer.Option(help="See coterie methods.")] = "pcx",
+    seeds: int = 5,
+    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+    params: Annotated[
+        str, typer.Option(help="Parameters that make mistakes, as JSON.")
+    ] = '{"max_epochs": 2}',
+) -> None:
+    """ACC after ten answers of a scripted user: asked by the page, and drawn at random."""
+    from benchmarks.answers import run_answers
+
+    run_answers(name, method, range(seeds), data, json.loads(params))
+
+
 if __name__ == "__main__":
     app()

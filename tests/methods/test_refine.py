@@ -173,6 +173,8 @@ def test_where_merges_are_named_a_label_on_a_typical_row_moves_no_cluster(rows, 
     refined.update(merged={one: other})
     assert (refined.labels[kind == 0] == other).mean() > 0.95
     assert one not in refined.classes
+    row = int(model.exemplar_indices_[one])
+    assert (refined.update({row: 9}, merged={one: -1}).labels[kind == 0] == 9).mean() > 0.9
 
 
 def test_a_contradiction_leaves_the_last_answer_as_it_was(rows, model):

@@ -131,8 +131,9 @@ class Refinement:
         y : array-like of shape (n,), or mapping from row to class, optional
         must_link, cannot_link : array-like of shape (pairs, 2), optional
         merged : mapping from cluster to class, optional
-            The clusters that a person made one with another class, with `keep` only. All others go on then,
-            whatever is said about their rows: no label is taken for a merge.
+            The clusters that a person made one with another class, with `keep` only; -1 for a cluster of which
+            only `y` should speak. All others go on then, whatever is said about their rows: no label is taken for a
+            merge.
 
         Returns
         -------

@@ -89,6 +89,8 @@ class Knowledge:
         The classes of single rows.
     merged : dict of int to int
         From a class that was merged away to the class it is part of now.
+    silent : set of int
+        Classes that were split: only the labels of single rows stand for their parts.
     together, apart : list of (int, int)
         Pairs of rows.
     names : dict of int to str
@@ -96,6 +98,7 @@ class Knowledge:
 
     labels: dict[int, int] = field(default_factory=dict)
     merged: dict[int, int] = field(default_factory=dict)
+    silent: set[int] = field(default_factory=set)
     together: list[tuple[int, int]] = field(default_factory=list)
     apart: list[tuple[int, int]] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
@@ -123,8 +126,7 @@ def gathered(answers: Iterable[Answer]) -> Knowledge:
             case Merge():
                 _merge(known, answer.source, answer.into)
             case Split():
-                known.labels |= dict.fromkeys(answer.stay, answer.cluster)
-                known.labels |= dict.fromkeys(answer.go, answer.new)
+                _split(known, answer)
             case Together():
                 known.together += [(answer.rows[0], row) for row in answer.rows[1:]]
             case Apart():
@@ -140,3 +142,8 @@ def _merge(known: Knowledge, source: int, into: int) -> None:
     known.merged = {one: into if to == source else to for one, to in known.merged.items()}
     known.merged[source] = into
     known.names.pop(source, None)
+
+
+def _split(known: Knowledge, answer: Split) -> None:
+    known.labels |= dict.fromkeys(answer.stay, answer.cluster) | dict.fromkeys(answer.go, answer.new)
+    known.silent |= {answer.cluster} | {one for one, to in known.merged.items() if to == answer.cluster}

@@ -74,7 +74,7 @@ class Refiner:
             known.labels or None,
             must_link=known.together or None,
             cannot_link=known.apart or None,
-            merged=known.merged,
+            merged=known.merged | dict.fromkeys(known.silent, -1),
         )
         going_on = np.setdiff1d(self._numbers, list(known.merged))
         exemplars = refinement.model().exemplar_indices_
