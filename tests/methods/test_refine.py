@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from coterie import FUCSMF, PCX, InputError, LargeMvCNet, as_views, load, refine
-from coterie.methods.refine import Refinement, as_labels, worth_asking
+from coterie.methods.asking import Regions, in_turn, worth_asking
+from coterie.methods.refine import Refinement, as_labels
 
 CENTERS = np.array([[0, 0, 0], [6, 0, 0], [0, 6, 0], [6, 6, 0]])
 
@@ -205,3 +206,49 @@ def test_a_refined_model_labels_new_rows_and_comes_back_from_its_file(rows, mode
     np.testing.assert_array_equal(same.labels_, refined.labels)
     assert same.names_ == {7: "corner", one: "gone"}
     assert same.get_params().keys() == model.get_params().keys()
+
+
+def test_a_region_that_no_label_reaches_is_asked_about_before_anything_unsure(rows, coarse):
+    """Four groups in two clusters: the model is sure of its mistake, and only the regions show it."""
+    X, kind = rows
+    refined = Refinement(coarse, X).update(merged={})
+    seeds = {number: np.bincount(kind[refined.clusters == number], minlength=4) for number in (0, 1)}
+    hidden = [group for count in seeds.values() for group in np.flatnonzero(count > 20)]
+    assert sorted(hidden) == [0, 1, 2, 3]
+    said, number = {}, 10
+    for _ in range(5):
+        row = int(refined.ask[0])
+        known = {int(kind[one]): label for one, label in said.items()}
+        said[row] = known.get(int(kind[row]), number)
+        number += 1
+        refined.update(said, merged={0: -1, 1: -1})
+    assert {int(kind[row]) for row in said} == {0, 1, 2, 3}
+
+
+def test_regions_that_somebody_spoke_of_are_left_out():
+    data = as_views(np.repeat(np.eye(3) * 9, [30, 20, 10], axis=0))
+    regions = Regions(data, 3)
+    known = np.zeros(60, dtype=bool)
+    even = np.ones(len(regions.rows))
+    assert [row // 10 for row in regions.unspoken(even, known)] in (
+        [0, 3, 5],
+        [1, 3, 5],
+        [2, 3, 5],
+        [0, 4, 5],
+        [1, 4, 5],
+        [2, 4, 5],
+    )
+    weak = np.where(regions.rows >= 50, 1e-3, 1.0)
+    assert regions.unspoken(weak, known)[0] >= 50
+    known[0] = True
+    assert all(row >= 30 for row in regions.unspoken(even, known))
+
+
+def test_identical_rows_are_one_region():
+    regions = Regions(as_views(np.ones((5, 2))), 3)
+    assert len(regions.unspoken(np.ones(5), np.zeros(5, dtype=bool))) == 1
+
+
+def test_entries_come_in_turn_and_once():
+    assert in_turn(np.array([5]), np.array([5, 6, 7]), 9).tolist() == [5, 6, 7]
+    assert in_turn(np.array([], dtype=int), np.array([2, 1]), 1).tolist() == [2]

@@ -12,12 +12,16 @@ import numpy as np
 from sklearn.base import clone
 
 from coterie.errors import InputError
+from coterie.methods.asking import Regions, in_turn, worth_asking
 from coterie.methods.base import Clusterer
 from coterie.methods.fucsmf import FUCSMF
 from coterie.methods.fucsmf.labels import whole_numbers
 from coterie.methods.refined import RefinedModel, rows_for_solver
 
 _SEEDS = 10
+# Every row an anchor makes each answer wait; this many serve 70,000 rows of MNIST.
+_MOST_ANCHORS = 5000
+_REGIONS_A_CLASS = 3
 # Of the gradient: at most 3 of 70,000 labels of MNIST differ from the exact ones, and a click costs two thirds.
 ENOUGH = 1e-3
 
@@ -97,7 +101,8 @@ class Refinement:
         Of the classes, in the order of `classes`.
     classes : ndarray of shape (c,)
     ask : ndarray of shape (at most n_ask,)
-        Rows worth asking about next: uncertain, of different classes, in different places.
+        Rows worth asking about next, in turn: those that stand for regions nobody spoke of, and uncertain ones, of
+        different classes, in different places.
     clusters : ndarray of shape (n,)
         What the model said.
     """
@@ -112,7 +117,8 @@ class Refinement:
         self.clusters, confidence = model.assign(X)
         self._corrected, self._rows = model, rows_for_solver(model, X)
         own = isinstance(model, FUCSMF)
-        self._solver = clone(model).set_params(classes=None, views=None) if own else FUCSMF()
+        few = min(_MOST_ANCHORS, len(self.clusters))
+        self._solver = clone(model).set_params(classes=None, views=None) if own else FUCSMF(n_anchors=few)
         self._solver.set_params(tol=ENOUGH, random_state=0)
         self._members = _surest_first(self.clusters, confidence)
 
@@ -152,10 +158,16 @@ class Refinement:
             else:
                 self._solver.fit(self._rows, labels, **links)
                 self._first = self._solver.classes_, self._solver.anchor_codes_
+                self._regions = Regions(self._rows, _REGIONS_A_CLASS * len(self._solver.classes_))
         self.labels, self.classes = self._solver.labels_, self._solver.classes_
         self.memberships = self._solver.label_distributions_
-        self.ask = worth_asking(self.memberships, self._solver.nearest_anchor(), said >= 0, self.n_ask)
+        self.ask = self._worth_asking(said >= 0)
         return self
+
+    def _worth_asking(self, known: np.ndarray) -> np.ndarray:
+        unsure = worth_asking(self.memberships, self._solver.nearest_anchor(), known, self.n_ask)
+        unspoken = self._regions.unspoken(self._solver.reach(self._regions.rows), known)
+        return in_turn(unspoken, unsure, self.n_ask)
 
     def _relabel(self, labels: np.ndarray, links: dict[str, Any]) -> None:
         """Solve from the first answer, so that the same words give the same classes in whatever order they came.
@@ -220,40 +232,3 @@ def _surest_first(clusters: np.ndarray, confidence: np.ndarray) -> dict[int, np.
     """Return the rows of each cluster, the surest first."""
     order = np.argsort(-confidence, kind="stable")
     return {int(cluster): order[clusters[order] == cluster] for cluster in np.unique(clusters)}
-
-
-def worth_asking(memberships: np.ndarray, place: np.ndarray, known: np.ndarray, most: int) -> np.ndarray:
-    """Return rows to ask a person about: the least sure first, the classes in turn, no two at one place.
-
-    A row is unsure when its two largest memberships are close.
-
-    Parameters
-    ----------
-    memberships : ndarray of shape (n, c)
-    place : ndarray of shape (n,)
-        A number for where a row is, such as its nearest anchor.
-    known : ndarray of bool, shape (n,)
-        Rows that need no question.
-    most : int
-
-    Examples
-    --------
-    >>> memberships = np.array([[0.6, 0.4], [0.6, 0.4], [0.3, 0.7], [0.9, 0.1]])
-    >>> worth_asking(memberships, np.array([4, 4, 5, 6]), np.zeros(4, dtype=bool), 3)
-    array([0, 2, 3])
-    """
-    if memberships.shape[1] > 1:
-        second, first = np.partition(memberships, (-2, -1), axis=1)[:, -2:].T
-    else:
-        second = first = memberships[:, 0]
-    margin = np.where(known, np.inf, first - second)
-    least = np.full(place.max(initial=-1) + 1, np.inf)
-    np.minimum.at(least, place, margin)
-    order = np.flatnonzero((margin == least[place]) & ~known)
-    order = order[np.argsort(margin[order], kind="stable")]
-    order = order[np.sort(np.unique(place[order], return_index=True)[1])]  # one of each place
-    labels = memberships[order].argmax(axis=1)
-    turn = np.zeros(len(order), dtype=np.int64)
-    for label in np.unique(labels):
-        turn[labels == label] = np.arange((labels == label).sum())
-    return order[np.argsort(turn, kind="stable")][:most]

@@ -13,7 +13,7 @@ from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
-_PATIENCE = 120
+_PATIENCE = 180
 
 
 class Program:

@@ -51,6 +51,7 @@ def _listen(port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((LOOPBACK, port))
+        listening.listen()  # who opens the link at once has to wait, and is not refused
     except (OSError, OverflowError) as error:
         listening.close()
         raise InputError(f"--port {port} cannot be used ({error}); give another one, or none.") from error

@@ -12,6 +12,7 @@ from sklearn.cluster import KMeans
 
 from coterie.errors import InputError
 from coterie.explore.rows import Table
+from coterie.methods.asking import side_by_side
 
 _MOST_ROWS = 1000
 _MOST_VALUES = 2**24
@@ -43,7 +44,7 @@ def halves(
     code = np.concatenate(
         [np.asarray(model.transform(table.for_model(part))) for part in table.chunks(chosen)]
     )
-    points = np.concatenate([_weighed(block) for block in (code, *table.read(chosen)[0])], axis=1)
+    points = side_by_side([code, *table.read(chosen)[0]])
     if not points.any():
         raise InputError("All rows of this cluster are the same; there is nothing to split.")
     found = KMeans(2, n_init=4, random_state=random_state).fit(points)
@@ -53,13 +54,6 @@ def halves(
         ((part, away[part, i]) for i, part in enumerate(parts)), key=lambda p: -len(p[0])
     )
     return _nearest(chosen, *larger), _nearest(chosen, *smaller)
-
-
-def _weighed(block: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Centre a block (b, d), and scale it as a whole to a variance of one."""
-    centred = block - block.mean(axis=0, dtype=np.float64)
-    size = np.sqrt((centred**2).sum() / len(block))
-    return centred / size if size > 0 else centred
 
 
 def _nearest(rows: NDArray[np.integer], part: NDArray[np.intp], away: NDArray[np.float64]) -> list[int]:

@@ -261,6 +261,10 @@ class FUCSMF(Clusterer):
         """Return the number of the anchor that each row of `fit` hangs on most, (n,)."""
         return self._kept_graph().nearest
 
+    def reach(self, rows: np.ndarray) -> np.ndarray:
+        """Return how strongly labels reach some rows of `fit`, as their anchors say it, shape of `rows`."""
+        return (self._kept_graph().weights[rows] @ self.anchor_codes_[self._live]).max(axis=1)
+
     def _kept_graph(self) -> Graph:
         check_is_fitted(self)
         if not hasattr(self, "_graph"):

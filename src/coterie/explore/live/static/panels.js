@@ -266,7 +266,7 @@ export function questions(app, act) {
       list.removeAttribute("aria-busy");
     }).catch(act.wrong);
   } else show(list, "There is nothing to ask.");
-  return [element("p", { class: "about" }, "Rows whose answer tells most: unsure, of different clusters, in different places. Which cluster is each of?"), list];
+  return [element("p", { class: "about" }, "Rows whose answer tells most: some stand for regions nobody spoke of, some are unsure. Which cluster is each of?"), list];
 }
 
 function question(app, act, row) {
