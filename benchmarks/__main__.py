@@ -184,7 +184,7 @@ def answers(
     data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
     params: Annotated[
         str, typer.Option(help="Parameters that make mistakes, as JSON.")
-    ] = '{"max_epochs": 2}',
+    ] = '{"n_clusters": 8, "max_epochs": 2}',
 ) -> None:
     """ACC after ten answers of a scripted user: asked by the page, and drawn at random."""
     from benchmarks.answers import run_answers

@@ -67,10 +67,10 @@ def run_answers(
         if is_recorded(FILE, case):
             continue
         with measured() as costs:
-            model = estimator(int(classes.max()) + 1, random_state=seed, **params).fit(views)
-            courses = {
-                way: _course(model, views, classes, way, n_answers, seed) for way in ("asked", "random")
-            }
+            model = estimator(**({"n_clusters": int(classes.max()) + 1, "random_state": seed} | params)).fit(
+                views
+            )
+            courses = _courses(model, views, classes, n_answers, seed)
         record = {
             **case,
             "rows": views.n_rows,
@@ -84,20 +84,29 @@ def run_answers(
     print_answers()
 
 
-def _course(model: Any, views: Any, classes: np.ndarray, way: str, n_answers: int, seed: int) -> list[float]:
-    """Return the accuracy before the first answer, with nothing said, and after every one."""
+def _courses(
+    model: Any, views: Any, classes: np.ndarray, n_answers: int, seed: int
+) -> dict[str, list[float]]:
+    """Return the accuracy with nothing said and after every answer, for both ways to choose rows."""
     rng = np.random.default_rng([seed, 17])
+    ways = {
+        "asked": lambda session: session.state.ask[0],
+        "random": lambda _: int(rng.integers(len(classes))),
+    }
+    found: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         session = Session(model, views, Path(folder), embedding="pca", max_rows=200)
         session.prepare()
-        user = User(classes, np.asarray(model.labels_))
-        found = [accuracy(classes, session.refiner.untouched)]
-        for _ in range(n_answers):
-            row = session.state.ask[0] if way == "asked" else int(rng.integers(len(classes)))
-            user.answer(session, row)
-            found.append(accuracy(classes, session.state.labels))
+        for way, choose in ways.items():
+            user = User(classes, np.asarray(model.labels_))
+            found[way] = [round(accuracy(classes, session.refiner.untouched), 4)]
+            for _ in range(n_answers):
+                user.answer(session, choose(session))
+                found[way].append(round(accuracy(classes, session.state.labels), 4))
+            for _ in range(n_answers):
+                session.undo()
         session.log.close()
-    return [round(value, 4) for value in found]
+    return found
 
 
 def print_answers() -> None:
