@@ -192,5 +192,18 @@ def answers(
     run_answers(name, method, range(seeds), data, json.loads(params))
 
 
+@app.command()
+def explorer(
+    rows: Annotated[int, typer.Option(help="Planted rows, where no run is given.")] = 70_000,
+    columns: int = 64,
+    run: Annotated[Path | None, typer.Option(help="A finished run of your own.")] = None,
+    images: Annotated[str, typer.Option(help="Its --image-shape.")] = "",
+) -> None:
+    """Seconds to the first paint and of an answer, and the memory of the explorer, in headless Chromium."""
+    from benchmarks.explorer import run_explorer
+
+    run_explorer(rows, columns, run, ["--image-shape", images] if images else [])
+
+
 if __name__ == "__main__":
     app()

@@ -48,7 +48,7 @@ def test_the_work_of_an_epoch_is_counted_by_its_products():
 
 def test_the_child_that_measures_memory_reports_its_own(tmp_path):
     path = tmp_path / "rows.npy"
-    speed._write_planted(path, 300, 8)
+    speed.write_planted(path, 300, 8)
     found = speed._child(path, 200, "disk")
     assert found["rate"] > 0
     assert found["peak_mb"] > 50

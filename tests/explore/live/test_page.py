@@ -1,18 +1,13 @@
 """The page as a person uses it, in headless Chromium."""
 
 import csv
-import importlib.util
 import json
 import shutil
-from pathlib import Path
 
 import pytest
+from benchmarks.browsing import Page, Program
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
-
-_spec = importlib.util.spec_from_file_location("browsing", Path(__file__).with_name("browsing.py"))
-browsing = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(browsing)
 
 
 @pytest.fixture
@@ -28,7 +23,7 @@ def start(run_folder, place):
     running = []
 
     def make(*arguments):
-        running.append(browsing.Program(run_folder, "--metadata", place / "metadata.csv", *arguments))
+        running.append(Program(run_folder, "--metadata", place / "metadata.csv", *arguments))
         return running[-1]
 
     yield make
@@ -42,7 +37,7 @@ def browse(tmp_path):
     pages = []
 
     def make(**options):
-        pages.append(browsing.Page(tmp_path / "downloads", **options))
+        pages.append(Page(tmp_path / "downloads", **options))
         return pages[-1]
 
     (tmp_path / "downloads").mkdir()

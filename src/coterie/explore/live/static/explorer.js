@@ -221,6 +221,7 @@ async function start() {
   [coteriePlots.dark, coteriePlots.narrow].forEach((media) => media.addEventListener("change", draw));
   await take(state);
   say(state.notice || (state.refine.ready ? "Ready for corrections." : "Preparing corrections…"));
+  document.documentElement.dataset.readyAfter = String(performance.now());
   document.documentElement.dataset.ready = "yes";
   await watch();
 }

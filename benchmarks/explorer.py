@@ -1,0 +1,87 @@
+"""The explorer at many rows: seconds to the first paint and of an answer, and the memory of its process."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.browsing import Page, Program
+from benchmarks.records import add_record, machine
+from benchmarks.speed import write_planted
+from coterie.cli import run as command
+
+FILE = "explorer"
+_ANSWERS = 6
+_PAINTED = """
+return Math.max(...performance.getEntriesByType('paint').map((entry) => entry.startTime)) / 1000
+"""
+_READY = "return document.documentElement.dataset.readyAfter / 1000"
+_ANSWER = """
+const started = performance.now();
+return fetch('/api/label', {
+  method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({rows: arguments[0], to: arguments[1]}),
+}).then((answer) => answer.json()).then(() => (performance.now() - started) / 1000)
+"""
+
+
+def run_explorer(n_rows: int, columns: int, run: Path | None, options: list[str]) -> None:
+    """Open a run, planted if none is given, in headless Chromium, answer some questions, and keep the figures."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = _planted(Path(name), n_rows, columns) if run is None else run
+        what = f"{n_rows} planted rows, {columns} columns" if run is None else run.name
+        record = {"what": what, **_measured(folder, options, Path(name)), "machine": machine()}
+    add_record(FILE, record)
+    for key, value in record.items():
+        print(f"{key:32} {value}")
+
+
+def _planted(folder: Path, n_rows: int, columns: int) -> Path:
+    """Fit a small model to planted rows on disk."""
+    write_planted(folder / "rows.npy", n_rows, columns)
+    small = ["hidden=[32]", "max_epochs=2", "n_threads=1"]
+    settings = [word for one in small for word in ("--set", one)]
+    done = command(
+        ["fit", str(folder / "rows.npy"), "-k", "10", "--out", str(folder / "run"), "--quiet", *settings]
+    )
+    assert done == 0
+    return folder / "run"
+
+
+def _measured(run: Path, options: list[str], downloads: Path) -> dict[str, Any]:
+    started = time.perf_counter()
+    program = Program(run, *options)
+    found: dict[str, Any] = {"seconds to the link": round(time.perf_counter() - started, 2)}
+    page = Page(downloads)
+    try:
+        page.driver.get(program.link)
+        page.until(lambda: page.run("return document.documentElement.dataset.ready") == "yes")
+        found["seconds to the first paint"] = round(page.run(_PAINTED), 2)
+        found["seconds to the map"] = round(page.run(_READY), 2)
+        found["peak MB then"] = program.peak_mb()
+        page.until(lambda: page.state()["refine"]["ready"])
+        found["seconds of preparation"] = page.state()["refine"]["seconds"]
+        found["peak MB of preparation"] = program.peak_mb()
+        page.until(lambda: page.state()["map_settled"])
+        found["seconds of answers"] = _answers(page)
+        found["peak MB after all"] = program.peak_mb()
+    finally:
+        page.driver.quit()
+        program.kill()
+    return found
+
+
+def _answers(page: Page) -> list[float]:
+    """Label five rows at a time, and return the seconds of each answer as the browser sees them."""
+    sampled, rng = (
+        page.run("return fetch('/api/map').then((answer) => answer.json())")["rows"],
+        np.random.default_rng(0),
+    )
+    numbers = [cluster["number"] for cluster in page.state()["clusters"]]
+    return [
+        round(page.run(_ANSWER, rng.choice(sampled, 5).tolist(), int(rng.choice(numbers))), 3)
+        for _ in range(_ANSWERS)
+    ]
