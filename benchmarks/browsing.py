@@ -75,6 +75,7 @@ class Page:
         self.settled()
 
     def settled(self):
+        """Wait until the page shows all that was prepared."""
         self.until(lambda: self.run("return document.documentElement.dataset.ready") == "yes")
         self.until(lambda: self.state()["refine"]["ready"] and self.state()["map_settled"])
         self.until(
@@ -96,16 +97,20 @@ class Page:
         raise AssertionError(f"This did not happen; the page says: {self.status}")
 
     def run(self, script, *arguments):
+        """Run a script in the page; a promise is waited for."""
         return self.driver.execute_script(script, *arguments)
 
     def state(self):
+        """Return what the server would tell the page now."""
         return self.run("return fetch('/api/state').then((answer) => answer.json())")
 
     @property
     def status(self):
+        """What the page says."""
         return self.driver.find_element(By.ID, "status").text
 
     def all(self, selector):
+        """Return all elements that a selector finds."""
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def press(self, selector):
@@ -116,6 +121,7 @@ class Page:
         element.click()
 
     def choose(self, selector, value):
+        """Choose an option of a list."""
         self.until(lambda: self.all(selector))
         Select(self.all(selector)[0]).select_by_value(value)
 

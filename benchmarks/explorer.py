@@ -22,9 +22,9 @@ return Math.max(...performance.getEntriesByType('paint').map((entry) => entry.st
 _READY = "return document.documentElement.dataset.readyAfter / 1000"
 _ANSWER = """
 const started = performance.now();
-return fetch('/api/label', {
-  method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({rows: arguments[0], to: arguments[1]}),
-}).then((answer) => answer.json()).then(() => (performance.now() - started) / 1000)
+const body = JSON.stringify({rows: arguments[0], to: arguments[1]});
+return fetch('/api/label', {method: 'POST', headers: {'Content-Type': 'application/json'}, body})
+  .then((answer) => answer.json()).then(() => (performance.now() - started) / 1000)
 """
 
 
@@ -76,12 +76,8 @@ def _measured(run: Path, options: list[str], downloads: Path) -> dict[str, Any]:
 
 def _answers(page: Page) -> list[float]:
     """Label five rows at a time, and return the seconds of each answer as the browser sees them."""
-    sampled, rng = (
-        page.run("return fetch('/api/map').then((answer) => answer.json())")["rows"],
-        np.random.default_rng(0),
-    )
+    sampled = page.run("return fetch('/api/map').then((answer) => answer.json())")["rows"]
     numbers = [cluster["number"] for cluster in page.state()["clusters"]]
-    return [
-        round(page.run(_ANSWER, rng.choice(sampled, 5).tolist(), int(rng.choice(numbers))), 3)
-        for _ in range(_ANSWERS)
-    ]
+    rng = np.random.default_rng(0)
+    said = [(rng.choice(sampled, 5).tolist(), int(rng.choice(numbers))) for _ in range(_ANSWERS)]
+    return [round(page.run(_ANSWER, rows, to), 3) for rows, to in said]
