@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -33,7 +34,12 @@ def run_explorer(n_rows: int, columns: int, run: Path | None, options: list[str]
     with tempfile.TemporaryDirectory() as name:
         folder = _planted(Path(name), n_rows, columns) if run is None else run
         what = f"{n_rows} planted rows, {columns} columns" if run is None else run.name
-        record = {"what": what, **_measured(folder, options, Path(name)), "machine": machine()}
+        record = {
+            "what": what,
+            **_measured(folder, options, Path(name)),
+            "load": os.getloadavg()[1],
+            "machine": machine(),
+        }
     add_record(FILE, record)
     for key, value in record.items():
         print(f"{key:32} {value}")

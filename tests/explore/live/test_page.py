@@ -157,7 +157,10 @@ def test_rows_are_found_selected_and_linked_without_a_mouse(page):
         words.clear()
         words.send_keys(row + Keys.ENTER)
         page.until(lambda row=row: page.all(f"#panel [data-row='{row}']"))
-        page.all(f"#panel [data-row='{row}']")[0].send_keys(Keys.ENTER)
+        found = page.all(f"#panel [data-row='{row}']")[0]
+        found.send_keys(Keys.ENTER)
+        page.until(lambda found=found: found.get_attribute("aria-pressed") == "true")
+        assert page.driver.switch_to.active_element == found
     page.until(lambda: page.all("#panel h2")[0].text == "2 selected rows")
     state = page.after(lambda: page.all("#together")[0].send_keys(Keys.ENTER))
     assert state["history"][-1]["words"] == "Rows 6, 11 are of one cluster"

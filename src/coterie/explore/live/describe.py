@@ -52,6 +52,7 @@ def state_json(session: Session) -> dict[str, Any]:
                 "size": size,
                 "confidence": confidence,
                 "colour": session.paints.of(number),
+                "exemplar": state.exemplars.get(number),
             }
             for number, size, confidence in zip(state.numbers.tolist(), sizes, sure, strict=True)
         ],

@@ -6,7 +6,7 @@ import * as panels from "./panels.js";
 
 const at = (id) => document.getElementById(id);
 const app = {
-  run: null, state: null, colouring: null, selection: new Set(), picked: new Set(), moved: [], tab: "clusters", open: null,
+  run: null, state: null, colouring: null, selection: new Set(), picked: new Set(), moved: [], found: [], tab: "clusters", open: null,
 };
 const parts = {
   clusters: panels.clusters, selection: panels.selection, questions: panels.questions, history: panels.history, export: panels.exporting,
@@ -122,7 +122,7 @@ function lassoed(places) {
 function selectionChanged() {
   at("tab-selection").textContent = "Rows" + (app.selection.size ? " (" + app.selection.size + ")" : "");
   draw();
-  if (app.tab === "selection") showPanel();
+  if (at("chosen")) show(at("chosen"), panels.chosen(app, act));
   document.querySelectorAll("#panel [data-row][aria-pressed]").forEach((pressed) => {
     pressed.setAttribute("aria-pressed", String(app.selection.has(Number(pressed.dataset.row))));
   });
@@ -206,11 +206,15 @@ async function start() {
   at("facts").textContent = run.method + ", " + counted(run.rows, "row") + ", " + (run.views.length > 1 ? "views " : "features ") + views;
   show(at("colouring"), run.colourings.map((way) => element("option", { value: way.key }, way.name)));
   at("colouring").addEventListener("change", () => { app.picked.clear(); colourAgain().catch(act.wrong); });
-  document.querySelectorAll("[data-drag]").forEach((mode) => mode.addEventListener("click", () => {
-    document.querySelectorAll("[data-drag]").forEach((one) => one.setAttribute("aria-pressed", String(one === mode)));
+  const modes = [...document.querySelectorAll("[data-drag]")];
+  const press = (chosen) => modes.forEach((mode) => mode.setAttribute("aria-pressed", String(mode === chosen)));
+  modes.forEach((mode) => mode.addEventListener("click", () => {
+    press(mode);
     map.setDrag(mode.dataset.drag);
     draw();
   }));
+  // A finger that scrolls the page must not drag on the map before it is asked to.
+  if (coteriePlots.narrow.matches) press(null);
   document.querySelectorAll("[role=tab]").forEach((tab) => {
     tab.addEventListener("click", () => openTab(tab.id.replace("tab-", "")));
     tab.addEventListener("keydown", tabKeys);

@@ -18,8 +18,9 @@ function picture(row, alt) {
   return row.image ? element("img", { src: row.image, alt: alt || "Row " + row.row }) : null;
 }
 
-function strongest(row) {
-  return row.features.slice(0, 6).map((feature) => [feature.name, feature.value + " (" + signed(feature.away) + " SD)"]);
+function strongest(app, row) {
+  const several = app.run.views.length > 1;
+  return row.features.slice(0, 6).map((feature) => [(several ? feature.view + " " : "") + feature.name, feature.value + " (" + signed(feature.away) + " SD)"]);
 }
 
 function signed(number) {
@@ -28,16 +29,16 @@ function signed(number) {
 
 // All that is known about one row.
 export function aboutRow(app, row) {
-  const entries = [["Row", row.row], ["Cluster", titled(app.state, row.cluster)], ["Confidence", row.confidence.toFixed(2)]];
+  const entries = [["Cluster", titled(app.state, row.cluster)], ["Confidence", row.confidence.toFixed(2)]];
   if (row.said !== null) entries.push(["You said", titled(app.state, row.said)]);
   if (row.second) entries.push(["Runner-up", titled(app.state, row.second.cluster) + " (" + row.second.membership.toFixed(2) + ")"]);
   if (row.class !== null) entries.push(["Known class", row.class]);
   if (row.missing.length) entries.push(["Missing views", row.missing.join(", ")]);
-  return pairs([...entries, ...row.metadata, ...(row.image ? [] : strongest(row))]);
+  return pairs([...entries, ...row.metadata, ...(row.image ? [] : strongest(app, row))]);
 }
 
 export function tip(app, row) {
-  return [picture(row), aboutRow(app, row)];
+  return [element("h3", {}, "Row " + row.row), picture(row), aboutRow(app, row)];
 }
 
 // Rows as buttons that select and unselect.
@@ -46,7 +47,7 @@ function rowButton(app, act, row) {
   const label = "Row " + row.row + ", cluster " + titled(app.state, row.cluster) + ", confidence " + row.confidence.toFixed(2);
   const small = row.image
     ? []
-    : [...row.metadata.slice(0, 2), ...strongest(row).slice(0, 2)].map(([name, value]) => element("small", {}, name + ": " + value));
+    : [...row.metadata.slice(0, 2), ...strongest(app, row).slice(0, 2)].map(([name, value]) => element("small", {}, name + ": " + value));
   return element(
     "li", {},
     element(
@@ -207,13 +208,13 @@ function allRows(app, act, found) {
 
 export function selection(app, act) {
   const words = element("input", { id: "words", "aria-label": "Row number or words", placeholder: app.run.searchable ? "row number, or words in the metadata" : "row number" });
-  const found = element("div", {});
+  const found = element("div", { class: "found" }, app.found.length ? rowList(app, act, app.found) : null);
   async function find(event) {
     event.preventDefault();
     if (!words.value.trim()) return;
     try {
-      const rows = await get("/api/search?words=" + encodeURIComponent(words.value));
-      show(found, rows.length ? rowList(app, act, rows) : element("p", { class: "about" }, "Nothing found."));
+      app.found = await get("/api/search?words=" + encodeURIComponent(words.value));
+      show(found, app.found.length ? rowList(app, act, app.found) : element("p", { class: "about" }, "Nothing found."));
     } catch (error) {
       act.wrong(error);
     }
@@ -221,8 +222,16 @@ export function selection(app, act) {
   return [
     element("form", { class: "line", onsubmit: find }, words, element("button", { type: "submit", id: "find" }, "Find")),
     found,
+    element("div", { id: "chosen" }, chosen(app, act)),
+  ];
+}
+
+// The selection alone is shown again when it changes, so that what was found stays and keeps the focus.
+export function chosen(app, act) {
+  const how = "Draw around dots on the map, click a dot, find a row above, or press rows in the list of a cluster.";
+  return [
     element("h2", {}, counted(app.selection.size, "selected row")),
-    ...(app.selection.size ? selected(app, act) : [element("p", { class: "about" }, "Draw around dots on the map, click a dot, find a row above, or press rows in the list of a cluster.")]),
+    ...(app.selection.size ? selected(app, act) : [element("p", { class: "about" }, how)]),
   ];
 }
 
@@ -231,7 +240,7 @@ function selected(app, act) {
   const target = element("select", { id: "target", "aria-label": "Cluster of the selected rows" }, options(app), element("option", { value: "new" }, "a new cluster"));
   const list = element("div", { "aria-busy": "true" });
   get("/api/rows?rows=" + rows.slice(0, PAGE).join(",")).then((described) => {
-    const one = described.length === 1 ? [element("div", { class: "card" }, picture(described[0]), aboutRow(app, described[0]))] : [];
+    const one = described.length === 1 ? [element("div", { class: "card" }, element("h3", {}, "Row " + described[0].row), picture(described[0]), aboutRow(app, described[0]))] : [];
     show(list, rowList(app, act, described), one);
     list.removeAttribute("aria-busy");
     if (described.length) target.value = String(described[0].cluster);
@@ -260,28 +269,43 @@ export function questions(app, act) {
   if (refine.failure) return [element("p", {}, "Corrections are not possible: " + refine.failure)];
   if (!refine.ready) return [element("p", {}, "Still preparing: " + refine.stage + ".")];
   const list = element("div", { "aria-busy": "true" }, "Reading…");
-  if (app.state.ask.length) {
-    get("/api/rows?rows=" + app.state.ask.join(",")).then((rows) => {
-      show(list, rows.map((row) => question(app, act, row)));
-      list.removeAttribute("aria-busy");
-    }).catch(act.wrong);
-  } else show(list, "There is nothing to ask.");
+  asked(app, act).then((cards) => {
+    show(list, cards.length ? cards : "There is nothing to ask.");
+    list.removeAttribute("aria-busy");
+  }).catch(act.wrong);
   return [element("p", { class: "about" }, "Rows whose answer tells most: some stand for regions nobody spoke of, some are unsure. Which cluster is each of?"), list];
 }
 
-function question(app, act, row) {
+// The questions, and the images that stand for the clusters among the answers.
+async function asked(app, act) {
+  if (!app.state.ask.length) return [];
+  const rows = await get("/api/rows?rows=" + app.state.ask.join(","));
+  const likely = new Set(rows.flatMap((row) => [row.cluster, ...(row.second ? [row.second.cluster] : [])]));
+  const standing = app.state.clusters.filter((cluster) => likely.has(cluster.number) && cluster.exemplar !== null);
+  const images = new Map();
+  if (app.run.pictures && standing.length) {
+    const described = await get("/api/rows?rows=" + standing.map((cluster) => cluster.exemplar).join(","));
+    standing.forEach((cluster, i) => images.set(cluster.number, described[i].image));
+  }
+  return rows.map((row) => question(app, act, row, images));
+}
+
+function question(app, act, row, images) {
   const likely = [row.cluster, ...(row.second ? [row.second.cluster] : [])];
   const others = element("select", { "aria-label": "Another cluster for row " + row.row },
     element("option", { value: "" }, "another…"), options(app), element("option", { value: "new" }, "a new cluster"));
   others.addEventListener("change", () => {
     if (others.value) act.label([row.row], others.value === "new" ? null : Number(others.value));
   });
-  const say = (number) => button([swatch(colourOf(app.state, number)), " " + titled(app.state, number)], () => act.label([row.row], number), { "data-to": number });
+  const say = (number) => button(
+    [swatch(colourOf(app.state, number)), images.get(number) ? element("img", { src: images.get(number), alt: "" }) : null, titled(app.state, number)],
+    () => act.label([row.row], number), { "data-to": number },
+  );
   return element(
     "article", { class: "card question", "data-row": row.row },
     element("h3", {}, "Row " + row.row),
     element("div", { class: "ask" }, picture(row), aboutRow(app, row)),
-    element("div", { class: "line", role: "group", "aria-label": "Cluster of row " + row.row }, likely.map(say), others),
+    element("div", { class: "line answers", role: "group", "aria-label": "Cluster of row " + row.row }, likely.map(say), others),
   );
 }
 
