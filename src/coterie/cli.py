@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib.util
 import json
 import os
 import sys
@@ -289,6 +290,7 @@ def explore(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
 ) -> None:
     """Open RUN as a page on this machine: look, name, correct, take away."""
+    _need_packages("fastapi", "uvicorn", "plotly", "pyarrow")
     from coterie.data import read_labels
     from coterie.explore.live.metadata import Metadata
     from coterie.explore.live.serving import serve
@@ -348,12 +350,22 @@ def _data_of(the_run: Any, moved_to: Path | None) -> Any:
     from coterie.data import read_views
 
     facts = the_run.read_note()
-    views = read_views(moved_to if moved_to is not None else Path(facts["data"]))
+    where = moved_to if moved_to is not None else Path(facts["data"])
+    if not where.exists():
+        raise InputError(f"The data are not at {where}; give --data the place where they are now.")
+    views = read_views(where)
     if views.n_rows != facts["rows"]:
         raise InputError(
             f"The data have {views.n_rows} rows, the run had {facts['rows']}; give --data the same rows."
         )
     return views
+
+
+def _need_packages(*names: str) -> None:
+    """Say in one sentence how to install what the page needs and this machine lacks."""
+    for name in names:
+        if importlib.util.find_spec(name) is None:
+            raise InputError(f"coterie explore needs {name}: pip install 'coterie[explore]'.")
 
 
 @contextmanager

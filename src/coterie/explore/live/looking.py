@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from coterie.errors import InputError
 from coterie.explore.live.session import Session
-from coterie.explore.pictures import ImageLayout, data_uri, to_pixels
+from coterie.explore.pictures import data_uri, to_pixels
 from coterie.explore.reading import brightness, decoded_exemplars, first_and_second
 from coterie.explore.summary import Cluster, describe_clusters
 
 _STRONGEST = 5
 _ROWS_FOR_BRIGHTNESS = 300
-ORDERS = ("unsure", "sure", "row")
 
 
 class Looker:
@@ -30,8 +29,6 @@ class Looker:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._layout = None if session.image_shape is None else ImageLayout.from_shape(session.image_shape)
-        self._picture_view = None if self._layout is None else session.table.view_of_size(self._layout.size)
         self._described: tuple[int, list[Cluster]] = (0, [])
 
     def rows(self, rows: Sequence[int]) -> list[dict[str, Any]]:
@@ -110,7 +107,7 @@ class Looker:
         if version != session.version:
             version, state = session.version, session.state
             sample = session.sample.read_as(state)
-            features = sample.top_features(session.table, skip=self._picture_view)
+            features = sample.top_features(session.table, skip=self._session.picture_view)
             titles = list(map(str, state.numbers.tolist()))
             found = describe_clusters(
                 sample, titles, features, state.sizes(), session.classes, state.positions()
@@ -142,7 +139,7 @@ class Looker:
         for v, (block, means, (view, _)) in enumerate(
             zip(blocks, session.sample.reading.means, session.table.views, strict=True)
         ):
-            if v == self._picture_view:
+            if v == self._session.picture_view:
                 continue
             middle, spread = means.spread()
             away = (block - middle) / spread
@@ -160,27 +157,27 @@ class Looker:
         return found
 
     def _pictures(self, rows: NDArray[np.int64]) -> dict[int, str]:
-        if self._layout is None or self._picture_view is None:
+        if self._session.layout is None or self._session.picture_view is None:
             return {}
-        there, values = self._session.table.read_view(self._picture_view, rows)
+        there, values = self._session.table.read_view(self._session.picture_view, rows)
         return {int(row): self._drawn(value) for row, value in zip(there, values, strict=True)}
 
     def _drawn(self, value: NDArray[np.float32]) -> str:
-        assert self._layout is not None
-        return data_uri(to_pixels(value, self._layout, *self._brightness))
+        assert self._session.layout is not None
+        return data_uri(to_pixels(value, self._session.layout, *self._brightness))
 
     @cached_property
     def _brightness(self) -> tuple[float, float]:
         rows = self._session.sample.rows
         some = rows[:: max(1, len(rows) // _ROWS_FOR_BRIGHTNESS)]
-        assert self._picture_view is not None
-        return brightness(list(self._session.table.read_view(self._picture_view, some)[1]))
+        assert self._session.picture_view is not None
+        return brightness(list(self._session.table.read_view(self._session.picture_view, some)[1]))
 
     @cached_property
     def _decoded(self) -> dict[int, str]:
         """Images of the exemplars that the model decoded, by class."""
-        if self._picture_view is None:
+        if self._session.picture_view is None:
             return {}
         session = self._session
-        decoded = decoded_exemplars(session.model, session.table, self._picture_view)
+        decoded = decoded_exemplars(session.model, session.table, self._session.picture_view)
         return {int(session.model_numbers[c]): self._drawn(value) for c, value in enumerate(decoded)}

@@ -27,17 +27,24 @@ def serve(session: Session, port: int, say: Callable[[str], None]) -> None:
 
     from coterie.explore.live.server import make_app
 
-    listening = _listen(port)
-    keys = Keys(listening.getsockname()[1])
-    session.start()
-    say(f"Open {keys.link()}")
-    say("The link works once. Press Enter for another one, Ctrl-C to stop.")
-    if sys.stdin is not None and sys.stdin.isatty():
-        threading.Thread(target=_hand_out, args=(keys, say), daemon=True).start()
-    settings = uvicorn.Config(
-        make_app(session, keys), log_level="warning", access_log=False, server_header=False, lifespan="off"
-    )
-    uvicorn.Server(settings).run(sockets=[listening])
+    try:
+        listening = _listen(port)
+        keys = Keys(listening.getsockname()[1])
+        session.start()
+        say(f"Open {keys.link()}")
+        say("The link works once. Press Enter for another one, Ctrl-C to stop.")
+        if sys.stdin is not None and sys.stdin.isatty():
+            threading.Thread(target=_hand_out, args=(keys, say), daemon=True).start()
+        settings = uvicorn.Config(
+            make_app(session, keys),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+        )
+        uvicorn.Server(settings).run(sockets=[listening])
+    finally:
+        session.log.close()
 
 
 def _hand_out(keys: Keys, say: Callable[[str], None]) -> None:

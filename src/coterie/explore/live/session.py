@@ -21,6 +21,7 @@ from coterie.explore.live.refiner import Refiner
 from coterie.explore.live.sample import Sample
 from coterie.explore.live.splitting import halves
 from coterie.explore.live.state import Paints, State
+from coterie.explore.pictures import ImageLayout
 from coterie.explore.rows import Table
 from coterie.explore.summary import positions, read_classes
 
@@ -71,6 +72,10 @@ class Session:
     state : State
     version : int
         Grows with every change of what is shown.
+    layout : ImageLayout or None
+        How rows are images.
+    picture_view : int or None
+        The view in which they are.
     """
 
     def __init__(
@@ -90,6 +95,9 @@ class Session:
         self.model, self.data, self.title, self.metadata = model, X, title, metadata
         self.image_shape, self.embedding = image_shape, embedding
         self.table = Table(X, model)
+        self._check_columns()
+        self.layout = None if image_shape is None else ImageLayout.from_shape(image_shape)
+        self.picture_view = None if self.layout is None else self.table.view_of_size(self.layout.size)
         labels = positions(model)
         if len(labels) != self.table.n_rows:
             raise InputError(
@@ -109,6 +117,13 @@ class Session:
         self.state, self.version = self._by_model, 1
         self.change = Change()
         self._lock = threading.RLock()
+
+    def _check_columns(self) -> None:
+        found, fitted = [dim for _, dim in self.table.views], list(self.model.view_dims_in_)
+        if found != fitted:
+            raise InputError(
+                f"The data have {found} columns, the model was fitted on {fitted}; give the data it was fitted on."
+            )
 
     def _model_state(self, confidence: NDArray[np.floating] | None) -> State:
         sure = self.model.assign(self.data).confidence if confidence is None else confidence
@@ -149,9 +164,12 @@ class Session:
             self.version += 1
 
     def start(self) -> None:
-        """Do both in the background."""
-        for work in (self.draw_map, self.prepare):
-            threading.Thread(target=work, daemon=True).start()
+        """Do both in the background, one after the other: the page that is being opened needs a core too."""
+        threading.Thread(target=self._prepare_all, daemon=True).start()
+
+    def _prepare_all(self) -> None:
+        self.draw_map()
+        self.prepare()
 
     # What a person says
 
