@@ -28,6 +28,9 @@ app = typer.Typer(
 
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder that coterie fit wrote.")]
+MovedData = Annotated[Path | None, typer.Option(help="Where the data are now, if they were moved.")]
+ShownClasses = Annotated[Path | None, typer.Option(metavar="FILE", help="Known classes, to be shown beside.")]
+ImageShape = Annotated[str | None, typer.Option(metavar="HxW", help="Rows are images, for instance 28x28.")]
 DataPath = Annotated[
     Path,
     typer.Argument(
@@ -207,7 +210,7 @@ def refine(
         bool, typer.Option("--keep/--no-keep", help="Whether clusters you did not speak of go on.")
     ] = True,
     ask: Annotated[int, typer.Option(help="How many rows to name that are worth labelling next.")] = 10,
-    data: Annotated[Path | None, typer.Option(help="Where the data are now, if they were moved.")] = None,
+    data: MovedData = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="CSV to write; RUN/refined.csv by default."),
@@ -241,13 +244,9 @@ def refine(
 @app.command()
 def report(
     run_folder: RunFolder,
-    data: Annotated[Path | None, typer.Option(help="Where the data are now, if they were moved.")] = None,
-    truth: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Known classes, to be shown beside.")
-    ] = None,
-    image_shape: Annotated[
-        str | None, typer.Option(metavar="HxW", help="Rows are images, for instance 28x28.")
-    ] = None,
+    data: MovedData = None,
+    truth: ShownClasses = None,
+    image_shape: ImageShape = None,
     quiet: Quiet = False,
 ) -> None:
     """Write report.html of RUN, one file to look at in a browser."""
@@ -273,19 +272,15 @@ def report(
 @app.command()
 def explore(
     run_folder: RunFolder,
-    data: Annotated[Path | None, typer.Option(help="Where the data are now, if they were moved.")] = None,
+    data: MovedData = None,
     metadata: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", help="CSV or Parquet, one line per row: to colour by, to read, to search."
         ),
     ] = None,
-    truth: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Known classes, to be shown beside.")
-    ] = None,
-    image_shape: Annotated[
-        str | None, typer.Option(metavar="HxW", help="Rows are images, for instance 28x28.")
-    ] = None,
+    truth: ShownClasses = None,
+    image_shape: ImageShape = None,
     rows: Annotated[int, typer.Option(min=1, help="How many rows the map shows at most.")] = 5000,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
 ) -> None:
