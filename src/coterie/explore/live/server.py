@@ -23,6 +23,7 @@ from coterie.explore.report import plotly_script, resource
 _MOST_LISTED = 60
 _SCRIPT = "text/javascript; charset=utf-8"
 _STYLE = "text/css; charset=utf-8"
+_SCRIPTS = ("dom.js", "map.js", "rows.js", "clusters.js", "panels.js", "explorer.js")
 
 
 class LabelRequest(BaseModel):
@@ -104,7 +105,7 @@ def _add_files(app: FastAPI) -> None:
         "/plots.js": (_SCRIPT, lambda: resource("plots.js")),
         "/plotly.js": (_SCRIPT, plotly_script),
     }
-    files |= {f"/{name}": (_SCRIPT, own(name)) for name in ("dom.js", "map.js", "panels.js", "explorer.js")}
+    files |= {f"/{name}": (_SCRIPT, own(name)) for name in _SCRIPTS}
     for address, (kind, read) in files.items():
         app.get(address)(_file(kind, read))
 

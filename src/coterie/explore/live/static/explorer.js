@@ -3,13 +3,15 @@
 import { button, counted, element, get, post, show, swatch } from "./dom.js";
 import * as map from "./map.js";
 import * as panels from "./panels.js";
+import { clusters } from "./clusters.js";
+import { tip as tipOf } from "./rows.js";
 
 const at = (id) => document.getElementById(id);
 const app = {
   run: null, state: null, colouring: null, selection: new Set(), picked: new Set(), moved: [], found: [], tab: "clusters", open: null,
 };
 const parts = {
-  clusters: panels.clusters, selection: panels.selection, questions: panels.questions, history: panels.history, export: panels.exporting,
+  clusters, selection: panels.selection, questions: panels.questions, history: panels.history, export: panels.exporting,
 };
 const described = new Map();
 
@@ -140,7 +142,7 @@ async function hovered(place, event) {
   }
   if (hovering !== row) return;
   const tip = at("tip");
-  show(tip, panels.tip(app, described.get(row)));
+  show(tip, tipOf(app, described.get(row)));
   tip.hidden = false;
   const { width, height } = tip.getBoundingClientRect();
   tip.style.left = Math.max(4, Math.min(event.clientX + 16, innerWidth - width - 8)) + "px";
