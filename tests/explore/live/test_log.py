@@ -144,3 +144,38 @@ def test_answers_mean_what_the_last_of_them_says():
 def test_a_name_is_one_line_without_edges_and_goes_with_its_cluster():
     assert Name(cluster=1, name="  two\n words ").name == "two words"
     assert gathered([Name(cluster=1, name="x"), Merge(source=1, into=0)]).names == {}
+
+
+@pytest.mark.parametrize("failing", ["write", "fsync"])
+def test_an_answer_that_cannot_be_written_leaves_the_file_as_it_was(path, monkeypatch, failing):
+    log = AnswerLog(path)
+    log.add(EVERY[0])
+    whole = path.read_bytes()
+
+    class Half:
+        """A disk that takes half a line."""
+
+        def __init__(self, file):
+            self._file = file
+
+        def __getattr__(self, name):
+            return getattr(self._file, name)
+
+        def write(self, line):
+            return self._file.write(line[: len(line) // 2])
+
+    def fail(_):
+        raise OSError(5, "broken disk")
+
+    with monkeypatch.context() as broken:
+        if failing == "write":
+            broken.setattr(log, "_file", Half(log._file))
+        else:
+            broken.setattr("os.fsync", fail)
+        with pytest.raises(InputError, match="cannot be written"):
+            log.add(EVERY[1])
+    assert path.read_bytes() == whole
+    assert log.answers == EVERY[:1]
+    log.add(EVERY[2])
+    log.close()
+    assert AnswerLog(path).answers == [EVERY[0], EVERY[2]]

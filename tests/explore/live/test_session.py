@@ -4,6 +4,7 @@ import pytest
 from coterie import load
 from coterie.errors import InputError
 from coterie.explore.live import describe
+from coterie.explore.live.answers import Apart, Together
 from coterie.explore.live.looking import Looker
 from coterie.explore.live.session import Session
 
@@ -229,3 +230,21 @@ def test_the_history_says_what_was_said(session, number_of):
         f"Row 3 is of cluster {other}: cats",
         f"Cluster {one} merged into {other}: cats",
     ]
+
+
+def test_what_goes_wrong_beside_the_page_is_said(make_session, monkeypatch, tmp_path):
+    session = make_session(prepared=False)
+    session.log.add(Together(rows=[1, 2]))
+    session.log.add(Apart(rows=[1, 2]))
+    session.prepare()
+    assert "does not fit these data: Rows 1 and 2 are in cannot_link" in session.refiner.failure
+    with pytest.raises(InputError, match="Corrections are not possible"):
+        session.label([5], 1)
+    session.log.close()
+    other = make_session(folder=tmp_path / "other", prepared=False)
+    monkeypatch.setattr(other.model, "transform", lambda X: 1 / 0)
+    other.prepare()
+    assert other.refiner.failure == "division by zero"
+    monkeypatch.setattr(other.sample, "lay_out", lambda *_: 1 / 0)
+    other.draw_map()
+    assert other.sample.settled

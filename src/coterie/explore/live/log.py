@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ class AnswerLog:
         self.entries: list[Entry] = []
         self.undone: list[Entry] = []
         try:
-            self._file: IO[bytes] = path.open("a+b")
+            self._file: IO[bytes] = path.open("a+b", buffering=0)
         except OSError as error:
             raise InputError(f"{path} cannot be written ({error.strerror}).") from error
         _lock(self._file, path)
@@ -93,12 +94,15 @@ class AnswerLog:
 
     def _write(self, entry: dict[str, Any]) -> None:
         whole = {"at": datetime.now(UTC).isoformat(timespec="seconds"), **entry}
+        line = json.dumps(whole).encode() + b"\n"
         try:
-            self._file.write(json.dumps(whole).encode() + b"\n")
-            self._file.flush()
+            if self._file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(self._file.fileno())
         except OSError as error:
+            self._file.truncate(self._size)  # half a line would spoil the next one
             raise InputError(f"{self.path} cannot be written ({error.strerror}); nothing changed.") from error
+        self._size += len(line)
         self._take(whole)
 
     def _read(self) -> None:
@@ -119,7 +123,9 @@ class AnswerLog:
                     "The last answer had not been written whole when the program ended; it is dropped."
                 )
                 self._file.truncate(good)
+                break
             good += len(line)
+        self._size = good
 
     def _take(self, entry: dict[str, Any]) -> None:
         """Follow one line of the file."""

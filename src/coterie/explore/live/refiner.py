@@ -59,7 +59,7 @@ class Refiner:
             refinement = Refinement(self._model, self._X, n_ask=N_ASK)
             self.stage = "tying rows to anchors"
             refinement.update(merged={})
-        except (InputError, MemoryError, OSError) as error:
+        except Exception as error:  # whatever it is, the page must say so and not wait for ever
             self.failure = str(error) or type(error).__name__
             return
         finally:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from coterie.errors import InputError
 from coterie.explore.live import describe
-from coterie.explore.live.answers import LONGEST_NAME, MOST_ROWS, Class, Row
+from coterie.explore.live.answers import MOST_ROWS, Apart, Class, Merge, Name, Row, Together
 from coterie.explore.live.export import EXPORTS
 from coterie.explore.live.guard import Guard, Keys
 from coterie.explore.live.looking import Looker
@@ -34,32 +34,11 @@ class LabelRequest(BaseModel):
     to: Class | None = None
 
 
-class MergeRequest(BaseModel):
-    """Two classes that are one."""
-
-    model_config = ConfigDict(extra="forbid")
-    source: Class
-    into: Class
-
-
 class ClusterRequest(BaseModel):
     """One class."""
 
     model_config = ConfigDict(extra="forbid")
     cluster: Class
-
-
-class LinkRequest(BaseModel):
-    """Rows that are or are not of one class."""
-
-    model_config = ConfigDict(extra="forbid")
-    rows: Annotated[list[Row], Field(min_length=2, max_length=1000)]
-
-
-class NameRequest(ClusterRequest):
-    """A class and its name."""
-
-    name: Annotated[str, Field(max_length=LONGEST_NAME)]
 
 
 def make_app(session: Session, keys: Keys) -> Any:
@@ -191,7 +170,7 @@ def _add_answers(app: FastAPI, session: Session) -> None:
         return shown(session.label(request.rows, request.to))
 
     @app.post("/api/merge")
-    def merge(request: Annotated[MergeRequest, Body()]) -> Any:
+    def merge(request: Annotated[Merge, Body()]) -> Any:
         return shown(session.merge(request.source, request.into))
 
     @app.post("/api/split")
@@ -199,15 +178,15 @@ def _add_answers(app: FastAPI, session: Session) -> None:
         return shown(session.split(request.cluster))
 
     @app.post("/api/together")
-    def together(request: Annotated[LinkRequest, Body()]) -> Any:
+    def together(request: Annotated[Together, Body()]) -> Any:
         return shown(session.together(request.rows))
 
     @app.post("/api/apart")
-    def apart(request: Annotated[LinkRequest, Body()]) -> Any:
+    def apart(request: Annotated[Apart, Body()]) -> Any:
         return shown(session.apart(request.rows))
 
     @app.post("/api/name")
-    def name(request: Annotated[NameRequest, Body()]) -> Any:
+    def name(request: Annotated[Name, Body()]) -> Any:
         return shown(session.name(request.cluster, request.name))
 
     @app.post("/api/undo")

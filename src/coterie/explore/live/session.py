@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,6 +25,8 @@ from coterie.explore.live.state import Paints, State
 from coterie.explore.pictures import ImageLayout
 from coterie.explore.rows import Table
 from coterie.explore.summary import positions, read_classes
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,6 @@ class Session:
         self.refiner = Refiner(model, X, self.model_numbers)
         self._by_model = self._model_state(confidence)
         self.state, self.version = self._by_model, 1
-        self.change = Change()
         self._lock = threading.RLock()
 
     def _check_columns(self) -> None:
@@ -153,13 +155,20 @@ class Session:
     def prepare(self) -> None:
         """Make ready for answers, and follow those of an earlier session."""
         self.refiner.prepare()
-        if self.refiner.ready:
+        if self.refiner.failure is None:
             with self._lock:
-                self._show(self._solved(self.known), Change())
+                try:
+                    self._show(self._solved(self.known), Change())
+                except InputError as error:
+                    self.refiner.failure = f"{self.log.path} does not fit these data: {error}"
 
     def draw_map(self) -> None:
-        """Replace the quick map by a good one."""
-        self.sample.lay_out(self.embedding, self.folder / "map.coterie")
+        """Replace the quick map by a good one; where that fails, the quick one stays."""
+        try:
+            self.sample.lay_out(self.embedding, self.folder / "map.coterie")
+        except Exception:
+            _logger.exception("The map could not be computed; the quick one stays.")
+            self.sample.settled = True
         with self._lock:
             self.version += 1
 
@@ -264,7 +273,7 @@ class Session:
         )
 
     def _show(self, state: State, change: Change) -> Change:
-        self.state, self.change = state, change
+        self.state = state
         self.version += 1
         return change
 
