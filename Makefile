@@ -21,7 +21,7 @@ check: $(READY)
 # The tests of the explorer's page need a browser: Debian's own, put there where it is missing.
 browser:
 	command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
-		{ $(ROOT) apt-get update -q && $(ROOT) apt-get install -q -y --no-install-recommends chromium chromium-driver; }
+		{ $(ROOT) apt-get update -q && $(ROOT) apt-get install -q -y --no-install-recommends chromium chromium-driver fonts-dejavu-core; }
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

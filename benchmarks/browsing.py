@@ -84,9 +84,9 @@ class Page:
             )
         )
 
-    def until(self, condition):
+    def until(self, condition, seconds=_PATIENCE):
         """Wait for something to become true."""
-        end = time.monotonic() + _PATIENCE
+        end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:
                 if condition():

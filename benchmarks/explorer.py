@@ -20,6 +20,7 @@ from coterie.runs import Run, write_labels
 FILE = "explorer"
 _ANSWERS = 6
 _FITTED = 20_000
+_PATIENCE = 7200
 _PAINTED = """
 return Math.max(...performance.getEntriesByType('paint').map((entry) => entry.startTime)) / 1000
 """
@@ -74,7 +75,7 @@ def _measured(run: Path, options: list[str], downloads: Path) -> dict[str, Any]:
         found["seconds to the first paint"] = round(page.run(_PAINTED), 2)
         found["seconds to the map"] = round(page.run(_READY), 2)
         found["peak MB then"] = program.peak_mb()
-        page.until(lambda: page.state()["refine"]["ready"])
+        page.until(lambda: page.state()["refine"]["ready"], seconds=_PATIENCE)
         found["seconds of preparation"] = page.state()["refine"]["seconds"]
         found["peak MB of preparation"] = program.peak_mb()
         page.until(lambda: page.state()["map_settled"])

@@ -151,7 +151,7 @@ def test_the_map_shows_each_row_with_its_cluster_confidence_and_class(page, fitt
     dots, diamonds = figure.data["map"]["data"]
     assert len(dots["x"]) == len(dots["y"]) == 60
     row, cluster, confidence, known = dots["customdata"][59]
-    assert (row, cluster, known) == (59, model.labels_[59], "not labelled")
+    assert (row, cluster, known) == (59, str(model.labels_[59]), "not labelled")
     assert confidence == pytest.approx(model.predict_proba(X)[59].max(), abs=1e-3)
     assert [entry[0] for entry in diamonds["customdata"]] == sorted(model.exemplar_indices_.tolist())
     assert set(figure.data["map"]["modes"]) == {"cluster", "confidence", "class"}

@@ -78,6 +78,21 @@ def test_a_contradiction_is_one_sentence_and_changes_nothing(session, kind):
     np.testing.assert_array_equal(session.refiner.model({}).labels_, before)
 
 
+def test_an_answer_that_cannot_be_written_is_not_shown_nor_exported(session, monkeypatch):
+    session.label([3, 5, 9], None)
+    before = session.state.labels.copy()
+
+    def full(_):
+        raise InputError("answers.jsonl cannot be written (No space left on device); nothing changed.")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(session.log, "add", full)
+        with pytest.raises(InputError, match="No space left"):
+            session.merge(0, 1)
+    np.testing.assert_array_equal(session.state.labels, before)
+    np.testing.assert_array_equal(session.refiner.model({}).labels_, before)
+
+
 def test_undo_and_redo_give_back_exactly_what_was_shown(session, number_of):
     shown = [session.state.labels.copy()]
     session.label([3, 5, 9], None)
