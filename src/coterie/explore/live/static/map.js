@@ -39,7 +39,7 @@ export function draw(marker, title, places) {
   };
   if (places.picked !== null) dots.selectedpoints = places.picked;
   const ink = plots.colour("--ink");
-  const moved = some(places.moved, { symbol: "circle-open", size: 12, color: ink, line: { width: 2 } });
+  const moved = some(places.moved, { symbol: "circle-open", size: 11, color: ink, opacity: 0.8, line: { width: 1.5 } });
   const diamonds = some(places.exemplars, { symbol: "diamond-open", size: 11, color: ink, line: { width: 2 } });
   const layout = { ...points.layout, ...plots.theme(), dragmode: drag, selections: [], uirevision: "kept" };
   layout.margin = { ...layout.margin, b: marker.showscale ? 56 : 10 };
