@@ -246,3 +246,11 @@ def test_identical_rows_are_one_region():
 def test_entries_come_in_turn_and_once():
     assert in_turn(np.array([5]), np.array([5, 6, 7]), 9).tolist() == [5, 6, 7]
     assert in_turn(np.array([], dtype=int), np.array([2, 1]), 1).tolist() == [2]
+
+
+def test_the_same_words_give_the_same_answer_in_whatever_order_they_came(rows, model):
+    X, _ = rows
+    refined = Refinement(model, X).update(merged={})
+    first = refined.update({3: 9, 7: 9}, merged={}).memberships
+    refined.update({40: 8, 41: 8}, merged={0: 1})
+    np.testing.assert_array_equal(refined.update({3: 9, 7: 9}, merged={}).memberships, first)

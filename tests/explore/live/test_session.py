@@ -7,6 +7,7 @@ from coterie.explore.live import describe
 from coterie.explore.live.answers import Apart, Together
 from coterie.explore.live.looking import Looker
 from coterie.explore.live.session import Session
+from coterie.store import write_archive
 
 
 def test_before_anything_is_said_the_model_speaks(session, place):
@@ -164,6 +165,9 @@ def test_the_map_is_kept_and_used_again_only_for_the_same_rows(make_session, ses
     again = make_session(prepared=False)
     again.draw_map()
     assert kept.read_bytes() == first
+    np.testing.assert_array_equal(again.sample.projection.coordinates, session.sample.projection.coordinates)
+    write_archive(kept, {"kind": "map", "method": "PCA", "of": "others"}, {"coordinates": np.zeros((240, 2))})
+    again.draw_map()
     np.testing.assert_array_equal(again.sample.projection.coordinates, session.sample.projection.coordinates)
     again.log.close()
     fewer = make_session(prepared=False, max_rows=50)
