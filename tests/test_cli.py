@@ -151,7 +151,7 @@ def test_the_installed_command_answers(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "coterie", "--help"], capture_output=True, text=True, check=True
     )
-    for command in ("fit", "predict", "evaluate", "report", "methods", "demo"):
+    for command in ("fit", "predict", "evaluate", "report", "explore", "methods", "demo"):
         assert command in done.stdout
 
 

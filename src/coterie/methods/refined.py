@@ -13,7 +13,7 @@ import numpy as np
 from coterie.data import Views, as_views
 from coterie.methods.base import Assignment, Clusterer, from_contents
 from coterie.methods.fucsmf import FUCSMF
-from coterie.store import below, versions, write_archive
+from coterie.store import below, write_archive
 
 
 class RefinedModel:
@@ -46,8 +46,7 @@ class RefinedModel:
         self.base, self.solver, self.names_ = base, solver, dict(names or {})
         self.labels_, self.classes_ = solver.labels_, solver.classes_
         self.exemplar_indices_ = solver.exemplar_indices_
-        self.history_, self.seed_ = getattr(base, "history_", []), base.seed_
-        self.versions_ = getattr(base, "versions_", versions())
+        self.history_, self.seed_, self.versions_ = base.history_, base.seed_, base.versions_
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters of the model that was corrected."""
