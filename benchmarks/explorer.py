@@ -79,7 +79,9 @@ def _measured(run: Path, options: list[str], downloads: Path) -> dict[str, Any]:
         found["seconds of preparation"] = page.state()["refine"]["seconds"]
         found["peak MB of preparation"] = program.peak_mb()
         page.until(lambda: page.state()["map_settled"])
+        before = program.cpu_seconds()
         found["seconds of answers"] = _answers(page)
+        found["CPU seconds an answer"] = round((program.cpu_seconds() - before) / _ANSWERS, 3)
         found["peak MB after all"] = program.peak_mb()
     finally:
         page.driver.quit()

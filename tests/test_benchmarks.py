@@ -306,4 +306,5 @@ def test_the_explorer_is_measured_in_a_browser(results):
     assert one["what"] == "300 planted rows, 8 columns"
     assert 0 < one["seconds to the first paint"] <= one["seconds to the map"] + 0.01
     assert len(one["seconds of answers"]) == 6
+    assert one["CPU seconds an answer"] > 0
     assert one["peak MB then"] <= one["peak MB after all"]
