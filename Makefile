@@ -3,13 +3,14 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+ROOT := $(shell test "$$(id -u)" = 0 || echo sudo)
 
-.PHONY: demo test check faults clean
+.PHONY: demo test check browser faults clean
 
 demo: $(READY)
 	$(BIN)/coterie demo --out demo
 
-test: check
+test: check browser
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(READY)
@@ -19,6 +20,11 @@ check: $(READY)
 
 faults: $(READY)
 	$(BIN)/python -m benchmarks faults
+
+# The tests of the explorer's page need a browser: Debian's own, put there where it is missing.
+browser:
+	command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+		{ $(ROOT) apt-get update -q && $(ROOT) apt-get install -q -y --no-install-recommends chromium chromium-driver fonts-dejavu-core; }
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

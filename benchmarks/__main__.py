@@ -234,5 +234,34 @@ def counting(
     run_counting(sets.split(","), range(seeds), data)
 
 
+@app.command()
+def answers(
+    name: Annotated[str, typer.Option("--set", help="The data set.")] = "hdigit",
+    method: Annotated[str, typer.Option(help="See coterie methods.")] = "pcx",
+    seeds: int = 5,
+    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+    params: Annotated[
+        str, typer.Option(help="Parameters that make mistakes, as JSON.")
+    ] = '{"n_clusters": 8, "max_epochs": 2}',
+) -> None:
+    """ACC after ten answers of a scripted user: asked by the page, and drawn at random."""
+    from benchmarks.answers import run_answers
+
+    run_answers(name, method, range(seeds), data, json.loads(params))
+
+
+@app.command()
+def explorer(
+    rows: Annotated[int, typer.Option(help="Planted rows, where no run is given.")] = 70_000,
+    columns: int = 64,
+    run: Annotated[Path | None, typer.Option(help="A finished run of your own.")] = None,
+    images: Annotated[str, typer.Option(help="Its --image-shape.")] = "",
+) -> None:
+    """Seconds to the first paint and of an answer, and the memory of the explorer, in headless Chromium."""
+    from benchmarks.explorer import run_explorer
+
+    run_explorer(rows, columns, run, ["--image-shape", images] if images else [])
+
+
 if __name__ == "__main__":
     app()

@@ -83,12 +83,13 @@ def measured() -> Iterator[dict[str, float]]:
     costs["peak_mb"] = peak_mb()
 
 
-def peak_mb() -> float:
-    """Return the most memory this process has had resident, in MB.
+def peak_mb(process: int | str = "self") -> float:
+    """Return the most memory a process has had resident, in MB.
 
     From /proc: getrusage's figure survives exec, so a child would report what its parent had.
     """
-    for line in Path("/proc/self/status").read_text().splitlines():
+    status = Path("/proc") / str(process) / "status"
+    for line in status.read_text().splitlines():
         if line.startswith("VmHWM:"):
             return round(int(line.split()[1]) / 1024, 1)
-    raise OSError("/proc/self/status has no VmHWM")
+    raise OSError(f"{status} has no VmHWM")

@@ -118,7 +118,7 @@ def run_disk(gigabytes: float = 4.0, columns: int = 1024) -> None:
     n_rows = int(gigabytes * 2**30 / 4 / columns)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.npy"
-        _write_planted(path, n_rows, columns)
+        write_planted(path, n_rows, columns)
         small = _child(path, 100, "disk")
         disk = _child(path, n_rows, "disk")
         memory = _child(path, min(n_rows, 100_000), "memory")
@@ -138,7 +138,8 @@ def run_disk(gigabytes: float = 4.0, columns: int = 1024) -> None:
     write_records("disk", [record])
 
 
-def _write_planted(path: Path, n_rows: int, columns: int) -> None:
+def write_planted(path: Path, n_rows: int, columns: int) -> None:
+    """Write rows around twenty centres as an .npy file, a piece at a time."""
     rng = np.random.default_rng(0)
     centers = rng.normal(size=(20, columns)).astype(np.float32)
     header = {"descr": "<f4", "fortran_order": False, "shape": (n_rows, columns)}

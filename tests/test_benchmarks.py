@@ -4,7 +4,20 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks import choosing, contrast, labels, records, robustness, sets, solve, speed, subspaces, views
+from benchmarks import (
+    answers,
+    choosing,
+    contrast,
+    explorer,
+    labels,
+    records,
+    robustness,
+    sets,
+    solve,
+    speed,
+    subspaces,
+    views,
+)
 from benchmarks.accuracy import run_accuracy
 from scipy import sparse
 
@@ -48,7 +61,7 @@ def test_the_work_of_an_epoch_is_counted_by_its_products():
 
 def test_the_child_that_measures_memory_reports_its_own(tmp_path):
     path = tmp_path / "rows.npy"
-    speed._write_planted(path, 300, 8)
+    speed.write_planted(path, 300, 8)
     found = speed._child(path, 200, "disk")
     assert found["rate"] > 0
     assert found["peak_mb"] > 50
@@ -303,3 +316,30 @@ def test_counting_goes_on_where_it_was_stopped(results, tmp_path, capsys, monkey
     assert record["k"] in (10, 11)
     assert set(record["alone"]) == {"stability", "modularity", "silhouette"}
     assert "doublings off" in capsys.readouterr().out
+
+
+def test_answers_are_given_both_ways_and_resumed(results, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(answers.SETS, "small", SmallSet())
+    short = {"n_clusters": 2, "hidden": [16], "max_epochs": 4, "n_threads": 1}
+    for _ in range(2):
+        answers.run_answers("small", "pcx", [0], tmp_path, short, n_answers=4)
+    (one,) = json.loads((results / "answers.json").read_text())
+    assert len(one["asked"]) == len(one["random"]) == 5
+    assert one["asked"][0] == one["random"][0] < 0.8, "three kinds in two clusters"
+    assert one["asked"][-1] > 0.95
+    assert "ACC after the answers" in capsys.readouterr().out
+
+
+def test_a_scripted_user_means_the_largest_cluster_of_a_name():
+    classes, clusters = np.array([0] * 6 + [1] * 4), np.array([7, 7, 7, 7, 3, 3, 5, 5, 5, 3])
+    assert answers.User(classes, clusters)._number_of == {0: 7, 1: 5}
+
+
+def test_the_explorer_is_measured_in_a_browser(results):
+    explorer.run_explorer(300, 8, None, [])
+    (one,) = json.loads((results / "explorer.json").read_text())
+    assert one["what"] == "300 planted rows, 8 columns"
+    assert 0 < one["seconds to the first paint"] <= one["seconds to the map"] + 0.01
+    assert len(one["seconds of answers"]) == 6
+    assert one["CPU seconds an answer"] > 0
+    assert one["peak MB then"] <= one["peak MB after all"]

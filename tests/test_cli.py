@@ -2,6 +2,7 @@
 
 import csv
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
+from coterie import cli
 from coterie.cli import run
 
 FAST = [
@@ -181,7 +183,7 @@ def test_the_installed_command_answers(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "coterie", "--help"], capture_output=True, text=True, check=True
     )
-    for command in ("fit", "predict", "evaluate", "report", "methods", "demo"):
+    for command in ("fit", "predict", "evaluate", "report", "explore", "methods", "demo"):
         assert command in done.stdout
 
 
@@ -313,3 +315,42 @@ def test_sigterm_ends_a_fit_in_one_sentence_and_the_same_command_goes_on(tmp_pat
     assert run([*fit, str(tmp_path / "run")]) == 0
     assert run([*fit, str(tmp_path / "whole")]) == 0
     assert (tmp_path / "run" / "labels.csv").read_text() == (tmp_path / "whole" / "labels.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["{place}"], "holds no finished run"),
+        (["{place}/run", "--data", "{place}/gone.csv"], "gone.csv; give --data the place where they are now"),
+        (["{place}/run", "--data", "{place}/fewer.csv"], "The data have 2 rows, the run had 150"),
+        (
+            ["{place}/run", "--data", "{place}/narrow.csv"],
+            "The data have [2] columns, the model was fitted on [5]",
+        ),
+        (["{place}/run", "--metadata", "{place}/fewer.csv"], "has 2 lines but the data have 150 rows"),
+        (["{place}/run", "--truth", "{place}/fewer.csv"], "fewer.csv"),
+        (["{place}/run", "--image-shape", "3x3"], "image_shape needs a view with 9 features"),
+        (["{place}/run", "--rows", "2"], "max_rows is 2, fewer than the 3 clusters"),
+        (["{place}/run", "--port", "70000"], "--port"),
+    ],
+)
+def test_explore_ends_in_one_sentence_where_it_cannot_begin(folder, capsys, arguments, words):
+    (folder / "fewer.csv").write_text("a,b\n1,2\n3,4\n")
+    (folder / "narrow.csv").write_text("a,b\n" + "1,2\n" * 150)
+    assert run(["explore", *(argument.format(place=folder) for argument in arguments)]) == 2
+    assert words in last_error(capsys)
+
+
+def test_explore_says_that_its_port_is_taken(folder, capsys):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert run(["explore", str(folder / "run"), "--port", str(port)]) == 2
+    assert f"--port {port} cannot be used" in last_error(capsys)
+
+
+def test_explore_names_the_package_it_lacks(folder, capsys, monkeypatch):
+    monkeypatch.setattr(cli.importlib.util, "find_spec", lambda name: None)
+    assert run(["explore", str(folder / "run")]) == 2
+    assert "coterie explore needs fastapi: pip install 'coterie[explore]'" in last_error(capsys)

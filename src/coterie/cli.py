@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib.util
 import json
 import os
 import signal
@@ -32,6 +33,9 @@ Clusters = Annotated[
     str | None,
     typer.Option("--clusters", "-k", metavar="K", help="How many clusters to find, or auto."),
 ]
+MovedData = Annotated[Path | None, typer.Option(help="Where the data are now, if they were moved.")]
+ShownClasses = Annotated[Path | None, typer.Option(metavar="FILE", help="Known classes, to be shown beside.")]
+ImageShape = Annotated[str | None, typer.Option(metavar="HxW", help="Rows are images, for instance 28x28.")]
 DataPath = Annotated[
     Path,
     typer.Argument(
@@ -263,7 +267,7 @@ def refine(
         bool, typer.Option("--keep/--no-keep", help="Whether clusters you did not speak of go on.")
     ] = True,
     ask: Annotated[int, typer.Option(help="How many rows to name that are worth labelling next.")] = 10,
-    data: Annotated[Path | None, typer.Option(help="Where the data are now, if they were moved.")] = None,
+    data: MovedData = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="CSV to write; RUN/refined.csv by default."),
@@ -297,13 +301,9 @@ def refine(
 @app.command()
 def report(
     run_folder: RunFolder,
-    data: Annotated[Path | None, typer.Option(help="Where the data are now, if they were moved.")] = None,
-    truth: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Known classes, to be shown beside.")
-    ] = None,
-    image_shape: Annotated[
-        str | None, typer.Option(metavar="HxW", help="Rows are images, for instance 28x28.")
-    ] = None,
+    data: MovedData = None,
+    truth: ShownClasses = None,
+    image_shape: ImageShape = None,
     quiet: Quiet = False,
 ) -> None:
     """Write report.html of RUN, one file to look at in a browser."""
@@ -324,6 +324,45 @@ def report(
     )
     if not quiet:
         typer.echo(f"Report: {written}")
+
+
+@app.command()
+def explore(
+    run_folder: RunFolder,
+    data: MovedData = None,
+    metadata: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="CSV or Parquet, one line per row: to colour by, to read, to search."
+        ),
+    ] = None,
+    truth: ShownClasses = None,
+    image_shape: ImageShape = None,
+    rows: Annotated[int, typer.Option(min=1, help="How many rows the map shows at most.")] = 5000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
+) -> None:
+    """Open RUN as a page on this machine: look, name, correct, take away."""
+    _need_packages("fastapi", "uvicorn", "plotly", "pyarrow")
+    from coterie.data import read_labels
+    from coterie.explore.live.metadata import Metadata
+    from coterie.explore.live.serving import serve
+    from coterie.explore.live.session import Session
+    from coterie.runs import read_confidence
+
+    model, the_run = _load(run_folder)
+    views = _data_of(the_run, data)
+    session = Session(
+        model,
+        views,
+        the_run.explored,
+        confidence=read_confidence(the_run.labels, views.n_rows),
+        metadata=None if metadata is None else Metadata.read(metadata, views.n_rows),
+        truth=read_labels(truth) if truth else views.labels,
+        image_shape=_image_shape(image_shape) if image_shape else getattr(model, "image_shape", None),
+        title=Path(the_run.read_note()["data"]).stem,
+        max_rows=rows,
+    )
+    serve(session, port, typer.echo)
 
 
 @app.command()
@@ -377,12 +416,22 @@ def _data_of(the_run: Any, moved_to: Path | None) -> Any:
     from coterie.data import read_views
 
     facts = the_run.read_note()
-    views = read_views(moved_to if moved_to is not None else Path(facts["data"]))
+    where = moved_to if moved_to is not None else Path(facts["data"])
+    if not where.exists():
+        raise InputError(f"The data are not at {where}; give --data the place where they are now.")
+    views = read_views(where)
     if views.n_rows != facts["rows"]:
         raise InputError(
             f"The data have {views.n_rows} rows, the run had {facts['rows']}; give --data the same rows."
         )
     return views
+
+
+def _need_packages(*names: str) -> None:
+    """Say in one sentence how to install what the page needs and this machine lacks."""
+    for name in names:
+        if importlib.util.find_spec(name) is None:
+            raise InputError(f"coterie explore needs {name}: pip install 'coterie[explore]'.")
 
 
 @contextmanager

@@ -56,6 +56,11 @@ class Run:
         return self.folder / "report.html"
 
     @property
+    def explored(self) -> Path:
+        """The folder of what was said and made on the page: answers, the map, exports."""
+        return self.folder / "explore"
+
+    @property
     def note(self) -> Path:
         """What was run on which data."""
         return self.folder / "run.json"
@@ -112,3 +117,23 @@ def write_labels(path: Path, labels: np.ndarray, confidence: np.ndarray) -> None
             (row, int(label), f"{sure:.6g}")
             for row, (label, sure) in enumerate(zip(labels, confidence, strict=True))
         )
+
+
+def read_confidence(path: Path, n_rows: int) -> np.ndarray | None:
+    """Read the confidence of each row from what `write_labels` wrote; None where there is no such file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "labels.csv"
+    >>> write_labels(path, np.array([1, 0]), np.array([0.5, 0.25]))
+    >>> read_confidence(path, 2)
+    array([0.5 , 0.25], dtype=float32)
+    >>> read_confidence(path, 3) is None
+    True
+    """
+    try:
+        found = np.loadtxt(path, delimiter=",", skiprows=1, usecols=2, dtype=np.float32, ndmin=1)
+    except (OSError, ValueError, IndexError):
+        return None
+    return found if len(found) == n_rows and np.isfinite(found).all() else None

@@ -91,7 +91,7 @@ def test_nothing_is_loaded_from_anywhere(page):
         assert tag not in ("link", "iframe", "object", "embed", "base", "form")
         for name in ("src", "href", "srcset", "action"):
             assert re.match(r"$|#|data:image/png;base64,", attributes.get(name, ""))
-    assert "url(" not in report._resource("style.css")
+    assert "url(" not in report.resource("style.css")
 
 
 def test_the_policy_allows_exactly_the_two_scripts_of_the_page(page):
@@ -151,7 +151,7 @@ def test_the_map_shows_each_row_with_its_cluster_confidence_and_class(page, fitt
     dots, diamonds = figure.data["map"]["data"]
     assert len(dots["x"]) == len(dots["y"]) == 60
     row, cluster, confidence, known = dots["customdata"][59]
-    assert (row, cluster, known) == (59, model.labels_[59], "not labelled")
+    assert (row, cluster, known) == (59, str(model.labels_[59]), "not labelled")
     assert confidence == pytest.approx(model.predict_proba(X)[59].max(), abs=1e-3)
     assert [entry[0] for entry in diamonds["customdata"]] == sorted(model.exemplar_indices_.tolist())
     assert set(figure.data["map"]["modes"]) == {"cluster", "confidence", "class"}

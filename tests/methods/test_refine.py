@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from coterie import FUCSMF, PCX, InputError, LargeMvCNet, as_views, refine
-from coterie.methods.refine import Refinement, as_labels, worth_asking
+from coterie import FUCSMF, PCX, InputError, LargeMvCNet, as_views, load, refine
+from coterie.methods.asking import Regions, in_turn, worth_asking
+from coterie.methods.refine import Refinement, as_labels
 
 CENTERS = np.array([[0, 0, 0], [6, 0, 0], [0, 6, 0], [6, 6, 0]])
 
@@ -163,3 +164,93 @@ def test_labels_come_as_an_array_or_as_a_mapping():
     np.testing.assert_array_equal(as_labels({1: 4}, 3), [-1, 4, -1])
     np.testing.assert_array_equal(as_labels(np.array([-1, 4, -1]), 3), [-1, 4, -1])
     np.testing.assert_array_equal(as_labels(None, 2), [-1, -1])
+
+
+def test_where_merges_are_named_a_label_on_a_typical_row_moves_no_cluster(rows, model):
+    X, kind = rows
+    one, other = number_of(model, kind, 0), number_of(model, kind, 1)
+    refined = Refinement(model, X).update({int(model.exemplar_indices_[one]): other}, merged={})
+    assert (refined.labels[kind == 0] == one).mean() > 0.9
+    refined.update(merged={one: other})
+    assert (refined.labels[kind == 0] == other).mean() > 0.95
+    assert one not in refined.classes
+    row = int(model.exemplar_indices_[one])
+    assert (refined.update({row: 9}, merged={one: -1}).labels[kind == 0] == 9).mean() > 0.9
+
+
+def test_a_contradiction_leaves_the_last_answer_as_it_was(rows, model):
+    X, _ = rows
+    refined = Refinement(model, X).update({0: 0, 1: 1})
+    before = refined.labels.copy()
+    with pytest.raises(InputError, match="different labels"):
+        refined.update({0: 0, 1: 9}, must_link=[(0, 1)])
+    np.testing.assert_array_equal(refined.update({0: 0, 1: 1}).labels, before)
+
+
+@pytest.mark.parametrize("kind_of_model", ["pcx", "fucsmf", "column groups"])
+def test_a_refined_model_labels_new_rows_and_comes_back_from_its_file(rows, model, kind_of_model, tmp_path):
+    X, kind = rows
+    if kind_of_model == "fucsmf":
+        y = np.full(len(X), -1)
+        y[:8] = kind[:8]
+        model = FUCSMF(random_state=0).fit(X, y)
+    elif kind_of_model == "column groups":
+        model = LargeMvCNet(4, views=[2, 1], random_state=0).fit(X)
+    one = number_of(model, kind, 0)
+    refined = Refinement(model, X).update(dict.fromkeys(np.flatnonzero(kind == 0)[:5].tolist(), 7))
+    made = refined.model({7: "corner", one: "gone"})
+    assert (made.predict(X) == refined.labels).mean() > 0.97
+    made.save(tmp_path / "refined.coterie")
+    same = load(tmp_path / "refined.coterie")
+    np.testing.assert_array_equal(same.predict(X[:9]), made.predict(X[:9]))
+    np.testing.assert_array_equal(same.labels_, refined.labels)
+    assert same.names_ == {7: "corner", one: "gone"}
+    assert same.get_params().keys() == model.get_params().keys()
+
+
+def test_a_region_that_no_label_reaches_is_asked_about_before_anything_unsure(rows, coarse):
+    """Four groups in two clusters: the model is sure of its mistake, and only the regions show it."""
+    X, kind = rows
+    refined = Refinement(coarse, X).update(merged={})
+    seeds = {number: np.bincount(kind[refined.clusters == number], minlength=4) for number in (0, 1)}
+    hidden = [group for count in seeds.values() for group in np.flatnonzero(count > 20)]
+    assert sorted(hidden) == [0, 1, 2, 3]
+    said, number = {}, 10
+    for _ in range(5):
+        row = int(refined.ask[0])
+        known = {int(kind[one]): label for one, label in said.items()}
+        said[row] = known.get(int(kind[row]), number)
+        number += 1
+        refined.update(said, merged={0: -1, 1: -1})
+    assert {int(kind[row]) for row in said} == {0, 1, 2, 3}
+
+
+def test_regions_that_somebody_spoke_of_are_left_out():
+    data = as_views(np.repeat(np.eye(3) * 9, [30, 20, 10], axis=0))
+    regions = Regions(data, 3)
+    known = np.zeros(60, dtype=bool)
+    even = np.ones(len(regions.rows))
+    largest, middle, smallest = regions.unspoken(even, known).tolist()
+    assert largest < 30 <= middle < 50 <= smallest
+    weak = np.where(regions.rows >= 50, 1e-3, 1.0)
+    assert regions.unspoken(weak, known)[0] >= 50
+    known[0] = True
+    assert all(row >= 30 for row in regions.unspoken(even, known))
+
+
+def test_identical_rows_are_one_region():
+    regions = Regions(as_views(np.ones((5, 2))), 3)
+    assert len(regions.unspoken(np.ones(5), np.zeros(5, dtype=bool))) == 1
+
+
+def test_entries_come_in_turn_and_once():
+    assert in_turn(np.array([5]), np.array([5, 6, 7]), 9).tolist() == [5, 6, 7]
+    assert in_turn(np.array([], dtype=int), np.array([2, 1]), 1).tolist() == [2]
+
+
+def test_the_same_words_give_the_same_answer_in_whatever_order_they_came(rows, model):
+    X, _ = rows
+    refined = Refinement(model, X).update(merged={})
+    first = refined.update({3: 9, 7: 9}, merged={}).memberships
+    refined.update({40: 8, 41: 8}, merged={0: 1})
+    np.testing.assert_array_equal(refined.update({3: 9, 7: 9}, merged={}).memberships, first)

@@ -39,7 +39,7 @@ def _card(summary: Summary, cluster: Cluster, colour: str) -> Html:
         name, part = cluster.commonest
         about += f", mostly {name} ({part:.0%})"
     parts: list[Html] = [
-        element("h3", swatch(colour), f"Cluster {cluster.number}"),
+        element("h3", swatch(colour), f"Cluster {cluster.title}"),
         element("p", about, class_="about"),
     ]
     if summary.thumbnails is not None:
@@ -63,11 +63,11 @@ def _gallery(summary: Summary, cluster: Cluster) -> Html:
     main = []
     if cluster.number in thumbnails.decoded:
         image = data_uri(thumbnails.decoded[cluster.number])
-        main.append(_figure(image, f"Decoded exemplar of cluster {cluster.number}", "decoded"))
+        main.append(_figure(image, f"Decoded exemplar of cluster {cluster.title}", "decoded"))
     if cluster.exemplar is not None:
         main.append(_row_figure(summary, cluster.exemplar, f"row {cluster.exemplar}"))
     small = [
-        thumbnail(summary, row, f"Typical row {row} of cluster {cluster.number}") for row in cluster.typical
+        thumbnail(summary, row, f"Typical row {row} of cluster {cluster.title}") for row in cluster.typical
     ]
     return join([element("div", *main, class_="pair"), element("div", *small, class_="strip")])
 
@@ -92,7 +92,7 @@ def _feature_table(summary: Summary, cluster: Cluster, view: str) -> Html:
         for feature in chosen
     ]
     single = len(summary.views) == 1
-    caption = f"What sets cluster {cluster.number} apart" + ("" if single else f" in {view}")
+    caption = f"What sets cluster {cluster.title} apart" + ("" if single else f" in {view}")
     headings = ["Feature", Html('<span class="hidden">Bar</span>'), "SDs"]
     return table(caption, headings, rows, class_="features", quiet=single)
 

@@ -72,15 +72,23 @@ class ClusterMeans:
         np.add.at(self._sums, labels, weights[:, None] * values)
         self._squares += weights @ values**2
 
+    def spread(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the mean and the standard deviation of each column over all rows; a constant one has infinity."""
+        if self._shift is None:
+            return self._squares.copy(), np.full(len(self._squares), np.inf)
+        total = self._weights.sum()
+        middle = self._sums.sum(axis=0) / total
+        deviation = np.sqrt(np.maximum(self._squares / total - middle**2, 0))
+        # A constant column has a spread of rounding errors only.
+        deviation[deviation <= 1e-9 * np.maximum(np.abs(self._shift), 1.0)] = np.inf
+        return middle + self._shift, deviation
+
     def top(self, names: Sequence[str], *, view: str, count: int) -> list[list[Feature]]:
         """Return, for each cluster, the features with the largest differences, largest first."""
         total = self._weights.sum()
         if self._shift is None:
             return [[] for _ in self._weights]
-        everywhere = self._sums.sum(axis=0)
-        spread = np.sqrt(np.maximum(self._squares / total - (everywhere / total) ** 2, 0))
-        # A constant column has a spread of rounding errors only.
-        spread[spread <= 1e-9 * np.maximum(np.abs(self._shift), 1.0)] = np.inf
+        everywhere, spread = self._sums.sum(axis=0), self.spread()[1]
         found: list[list[Feature]] = []
         for weight, sums in zip(self._weights, self._sums, strict=True):
             if weight in (0, total):

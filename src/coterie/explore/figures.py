@@ -1,22 +1,25 @@
 """The plotly figures of the report, as plain JSON; colours of text and paper are set by the page's script."""
 
-from html import escape
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.explore.course import Course
 from coterie.explore.landmarks import LandmarkGraph
+from coterie.explore.markers import (
+    by_confidence,
+    by_group,
+    by_known_group,
+    hover_text,
+    map_layout,
+    plane_points,
+)
 from coterie.explore.palette import colours
 from coterie.explore.summary import Summary
 from coterie.explore.training import Curve, Training
 
-_UNLABELLED = "#a0a0a0"
 # A line through one point cannot be seen, and few points deserve to be.
 _FEW_POINTS = 20
-# Warm for the rows to look at, cool for the rest; told apart by colour-blind readers too.
-_CONFIDENCE_SCALE = [[0.0, "#d1495b"], [0.5, "#edae49"], [1.0, "#2e7d8f"]]
 
 
 def map_figure(summary: Summary) -> dict[str, Any]:
@@ -29,23 +32,23 @@ def map_figure(summary: Summary) -> dict[str, Any]:
         makes it; `groups`, from the name of a colouring to the group of each dot and of each diamond.
     """
     sample, xy = summary.sample, summary.projection.coordinates
-    points = _points(xy)
+    points = plane_points(xy)
     hover: list[list[Any]] = [
-        [int(row), int(label), round(float(confidence), 3)]
+        [int(row), hover_text(summary.clusters[label].title), round(float(confidence), 3)]
         for row, label, confidence in zip(sample.rows, sample.labels, sample.confidence, strict=True)
     ]
     template = "row %{customdata[0]}<br>cluster %{customdata[1]}<br>confidence %{customdata[2]:.2f}"
     members = {"cluster": sample.labels.tolist()}
     modes = {
-        "cluster": _discrete(sample.labels.tolist(), colours(sample.n_clusters)),
-        "confidence": _confidence_mode(summary),
+        "cluster": by_group(sample.labels.tolist(), colours(sample.n_clusters)),
+        "confidence": by_confidence(sample.confidence, sample.n_clusters),
     }
     if summary.classes is not None:
         names, codes = summary.classes.names, summary.classes.codes[sample.rows].tolist()
         members["class"] = codes
-        modes["class"] = _discrete([code + 1 for code in codes], [_UNLABELLED, *colours(len(names))])
+        modes["class"] = by_known_group(codes, len(names))
         for entry, code in zip(hover, codes, strict=True):
-            entry.append(_hover_text(names[code] if code >= 0 else "not labelled"))
+            entry.append(hover_text(names[code] if code >= 0 else "not labelled"))
         template += "<br>class %{customdata[3]}"
     dots = points | {
         "type": "scatter",
@@ -66,48 +69,7 @@ def map_figure(summary: Summary) -> dict[str, Any]:
         "unselected": {"marker": {"opacity": 0.06}},
     }
     groups = {mode: [all_, [all_[i] for i in at]] for mode, all_ in members.items()}
-    return {"data": [dots, diamonds], "layout": _map_layout(), "modes": modes, "groups": groups}
-
-
-def _points(xy: NDArray[np.float64]) -> dict[str, list[float]]:
-    """Write coordinates with no more digits than can be seen."""
-    span = float(np.ptp(xy)) or 1.0
-    return {"x": np.round(xy[:, 0] / span, 4).tolist(), "y": np.round(xy[:, 1] / span, 4).tolist()}
-
-
-def _confidence_mode(summary: Summary) -> dict[str, Any]:
-    return {
-        "color": np.round(summary.sample.confidence, 3).tolist(),
-        "colorscale": _CONFIDENCE_SCALE,
-        # No row can be less sure of its own cluster than when all are equally likely.
-        "cmin": round(1 / summary.sample.n_clusters, 3),
-        "cmax": 1,
-        "showscale": True,
-    }
-
-
-def _hover_text(name: str) -> str:
-    """Escape a name for plotly, which reads some HTML in hover texts, and knows no &quot;."""
-    return escape(name, quote=False)
-
-
-def _discrete(codes: list[int], palette: list[str]) -> dict[str, Any]:
-    """Colour by number through a scale of steps, which is far shorter than one colour per dot."""
-    n = len(palette)
-    steps = [[edge / n, colour] for i, colour in enumerate(palette) for edge in (i, i + 1)]
-    return {"color": codes, "colorscale": steps, "cmin": -0.5, "cmax": n - 0.5, "showscale": False}
-
-
-def _map_layout() -> dict[str, Any]:
-    bare = {"visible": False, "showgrid": False, "zeroline": False}
-    return {
-        "xaxis": bare,
-        # Distances on the map mean the same in both directions.
-        "yaxis": bare | {"scaleanchor": "x", "scaleratio": 1},
-        "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
-        "showlegend": False,
-        "hovermode": "closest",
-    }
+    return {"data": [dots, diamonds], "layout": map_layout(), "modes": modes, "groups": groups}
 
 
 def landmark_figure(graph: LandmarkGraph) -> dict[str, Any]:
@@ -118,7 +80,7 @@ def landmark_figure(graph: LandmarkGraph) -> dict[str, Any]:
     dict
         `data` and `layout` as plotly wants them.
     """
-    points = _points(graph.projection.coordinates)
+    points = plane_points(graph.projection.coordinates)
     lines = {
         axis: [at for a, b in graph.edges.tolist() for at in (values[a], values[b], None)]
         for axis, values in points.items()
@@ -129,9 +91,9 @@ def landmark_figure(graph: LandmarkGraph) -> dict[str, Any]:
         "mode": "markers",
         "customdata": labels,
         "hovertemplate": "landmark %{pointNumber}<br>cluster %{customdata}<extra></extra>",
-        "marker": _discrete(labels, colours(len(graph.shares))) | {"size": 5, "opacity": 0.9},
+        "marker": by_group(labels, colours(len(graph.shares))) | {"size": 5, "opacity": 0.9},
     }
-    return {"data": [lines, dots], "layout": _map_layout()}
+    return {"data": [lines, dots], "layout": map_layout()}
 
 
 def course_figure(course: Course) -> dict[str, Any]:
@@ -151,7 +113,7 @@ def course_figure(course: Course) -> dict[str, Any]:
             "x": epochs,
             "y": one.values,
             "line": {"color": colour, "width": 2},
-            "hovertemplate": f"{_hover_text(one.name)}<br>epoch %{{x}}<br>%{{y:.3f}}<extra></extra>",
+            "hovertemplate": f"{hover_text(one.name)}<br>epoch %{{x}}<br>%{{y:.3f}}<extra></extra>",
             "connectgaps": False,
         }
         for one, colour in zip(shares, colours(len(shares)), strict=True)
@@ -200,7 +162,7 @@ def _curve_figure(curve: Curve, training: Training) -> dict[str, Any]:
         # A name needs room; the table behind the curves has them all.
         if right - left >= 0.12 * training.steps:
             names.append(
-                {"text": _hover_text(phase.name), "x": (left + right) / 2, "xref": "x", "yref": "paper"}
+                {"text": hover_text(phase.name), "x": (left + right) / 2, "xref": "x", "yref": "paper"}
                 | {"y": 1, "yanchor": "bottom", "showarrow": False, "font": {"size": 11}}
             )
     return {

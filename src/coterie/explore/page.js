@@ -1,5 +1,3 @@
-"use strict";
-
 (function () {
   const report = JSON.parse(document.getElementById("report-data").textContent);
   const mapPlot = document.getElementById("map-plot");
@@ -7,52 +5,18 @@
   const coursePlot = document.getElementById("course-plot");
   const curvePlots = Array.from(document.querySelectorAll(".plot.curve"));
   const chipGroups = Array.from(document.querySelectorAll(".chips"));
-  const narrow = window.matchMedia("(max-width: 800px)");
-  const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const config = { responsive: true, displaylogo: false, displayModeBar: false };
-
-  function colour(name) {
-    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  }
-
-  // Colours of the page, so that plots follow light and dark.
-  function theme() {
-    return {
-      paper_bgcolor: "rgba(0,0,0,0)",
-      plot_bgcolor: "rgba(0,0,0,0)",
-      font: { color: colour("--soft"), family: getComputedStyle(document.body).fontFamily, size: 11 },
-      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--soft"), activecolor: colour("--accent") },
-      hoverlabel: {
-        bgcolor: colour("--card"),
-        bordercolor: colour("--line"),
-        font: { color: colour("--ink"), size: 13 },
-      },
-    };
-  }
-
-  function colorbar() {
-    return {
-      orientation: "h", x: 0.5, xanchor: "center", y: 0, yanchor: "top", len: narrow.matches ? 0.9 : 0.4,
-      thickness: 10, outlinewidth: 0, title: { text: "confidence", side: "top" },
-    };
-  }
+  const { narrow, dark, config, colour, theme, colorbar } = coteriePlots;
+  const buttons = ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"];
 
   function drawMap() {
     const figure = report.map;
-    figure.data[0].marker.colorbar = colorbar();
+    figure.data[0].marker.colorbar = colorbar("confidence");
     figure.data[1].marker.line.color = colour("--ink");
     figure.data[1].marker.color = colour("--ink");
     // A finger that scrolls the page must not drag the map.
     const layout = Object.assign({}, figure.layout, theme(), { dragmode: narrow.matches ? false : "pan" });
     layout.margin = Object.assign({}, layout.margin, { b: figure.data[0].marker.showscale ? 56 : 10 });
-    return Plotly.react(mapPlot, figure.data, layout, mapOptions());
-  }
-
-  function mapOptions() {
-    return Object.assign({}, config, {
-      displayModeBar: !narrow.matches,
-      modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]],
-    });
+    return Plotly.react(mapPlot, figure.data, layout, coteriePlots.mapOptions(buttons));
   }
 
   // Only a model with landmarks has their graph.
@@ -61,7 +25,7 @@
     if (!figure) return;
     figure.data[0].line = { color: colour("--band"), width: 1 };
     const layout = Object.assign({}, figure.layout, theme(), { dragmode: narrow.matches ? false : "pan" });
-    Plotly.react(landmarkPlot, figure.data, layout, mapOptions());
+    Plotly.react(landmarkPlot, figure.data, layout, coteriePlots.mapOptions(buttons));
   }
 
   // The layout of a figure with axes, in the colours of the page.

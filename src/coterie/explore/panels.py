@@ -82,9 +82,9 @@ def map_panel(summary: Summary) -> Html:
         modes["class"] = "Known class"
     choices = (element("label", _radio(mode, mode == "cluster"), name) for mode, name in modes.items())
     switch = element("fieldset", element("legend", "Colour by"), *choices, class_="switch")
-    used = [cluster.number for cluster in summary.clusters if cluster.size]
+    used = [cluster for cluster in summary.clusters if cluster.size]
     palette = colours(len(summary.clusters))
-    chips = [_chips("cluster", "Clusters", [(c, f"{c}", palette[c]) for c in used])]
+    chips = [_chips("cluster", "Clusters", [(c.number, c.title, palette[c.number]) for c in used])]
     if summary.classes is not None:
         paints = colours(len(summary.classes.names))
         named = zip(summary.classes.names, paints, strict=True)
@@ -156,12 +156,12 @@ def sizes_panel(summary: Summary) -> Html:
 
 def _size_row(cluster: Cluster, summary: Summary, largest: int, colour: str) -> list[object]:
     cells: list[object] = [
-        join([swatch(colour), str(cluster.number)]),
+        join([swatch(colour), cluster.title]),
         _bar(100 * cluster.size / largest, colour),
         f"{cluster.size:,}",
         f"{cluster.size / summary.n_rows:.1%}",
         "" if cluster.confidence is None else f"{cluster.confidence:.2f}",
-        ", ".join(map(str, cluster.neighbours[:3])),
+        ", ".join(summary.clusters[near].title for near in cluster.neighbours[:3]),
     ]
     if summary.classes is not None:
         cells.append(
@@ -199,8 +199,8 @@ def uncertain_panel(summary: Summary) -> Html:
         (
             int(sample.rows[position]),
             [
-                int(sample.labels[position]),
-                int(sample.second[position]) if sample.n_clusters > 1 else "none",
+                summary.clusters[sample.labels[position]].title,
+                summary.clusters[sample.second[position]].title if sample.n_clusters > 1 else "none",
                 f"{sample.confidence[position]:.3f}",
             ],
         )

@@ -111,19 +111,13 @@ def read_sample(
     mine = labels[rows]
     drawn = np.bincount(mine, minlength=k)
     weights = (np.bincount(labels, minlength=k) / np.maximum(drawn, 1))[mine]
-    means = [ClusterMeans(k, dim) for _, dim in table.views]
-    memberships, embeddings, presences = [], [], []
-    for start, part in _numbered(table.chunks(rows)):
-        at = slice(start, start + len(part))
+    memberships, embeddings = [], []
+    for part in table.chunks(rows):
         given = table.for_model(part)
         memberships.append(np.asarray(model.predict_proba(given), dtype=np.float64))
         embeddings.append(np.asarray(model.transform(given), dtype=np.float64))
-        views, present = table.read(part)
-        presences.append(present)
-        for v, (view, mean) in enumerate(zip(views, means, strict=True)):
-            there = present[:, v]
-            mean.add(view[there], mine[at][there], weights[at][there])
-    confidence, second = _first_and_second(np.concatenate(memberships), mine)
+    means, present = read_means(table, rows, mine, weights, k)
+    confidence, second = first_and_second(np.concatenate(memberships), mine)
     return Reading(
         rows,
         mine,
@@ -132,7 +126,7 @@ def read_sample(
         weights,
         np.concatenate(embeddings),
         known,
-        np.concatenate(presences),
+        present,
         means,
         n_clusters=k,
     )
@@ -148,15 +142,36 @@ def _count_clusters(model: Any, table: Table, labels: NDArray[np.integer], n_exe
     return k
 
 
-def _numbered(parts: Any) -> Any:
-    """Pair each part with the position at which it starts."""
-    start = 0
-    for part in parts:
-        yield start, part
+def read_means(
+    table: Table,
+    rows: NDArray[np.integer],
+    labels: NDArray[np.integer],
+    weights: NDArray[np.float64],
+    n_clusters: int,
+) -> tuple[list[ClusterMeans], NDArray[np.bool_]]:
+    """Read sampled rows once: the means of their clusters in every view, and which views each row has.
+
+    Parameters
+    ----------
+    table : Table
+    rows, labels, weights : ndarray of shape (s,)
+        Row numbers, clusters from 0, and how many rows of the data each one stands for.
+    n_clusters : int
+    """
+    means = [ClusterMeans(n_clusters, dim) for _, dim in table.views]
+    presences, start = [], 0
+    for part in table.chunks(rows):
+        at = slice(start, start + len(part))
+        views, present = table.read(part)
+        presences.append(present)
+        for v, (view, mean) in enumerate(zip(views, means, strict=True)):
+            there = present[:, v]
+            mean.add(view[there], labels[at][there], weights[at][there])
         start += len(part)
+    return means, np.concatenate(presences)
 
 
-def _first_and_second(
+def first_and_second(
     memberships: NDArray[np.float64], labels: NDArray[np.integer]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Return the membership in the assigned cluster, and the best other cluster (the same when k is 1)."""
@@ -173,13 +188,25 @@ def read_thumbnails(
     """Draw rows of one view, and the model's decoded exemplars, with one scale of brightness for all."""
     parts = [table.read_view(view, part) for part in table.chunks(np.asarray(rows, dtype=np.int64))]
     values = {int(row): value for part in parts for row, value in zip(*part, strict=True)}
-    low, high = 0.0, 1.0
-    if values:
-        # A few corrupt rows must not make all the others grey.
-        low, high = (float(edge) for edge in np.percentile(np.stack(list(values.values())), _EDGES))
-    exemplars = getattr(model, "exemplars_", None)
-    decoded = () if exemplars is None else table.split(exemplars)[view]
+    low, high = brightness(list(values.values()))
     return Thumbnails(
         {row: to_pixels(value, layout, low, high) for row, value in values.items()},
-        {c: to_pixels(value, layout, low, high) for c, value in enumerate(decoded)},
+        {
+            c: to_pixels(value, layout, low, high)
+            for c, value in enumerate(decoded_exemplars(model, table, view))
+        },
     )
+
+
+def brightness(images: Sequence[NDArray[np.floating]]) -> tuple[float, float]:
+    """Return the values to draw as black and as white; a few corrupt rows must not make all the others grey."""
+    if not len(images):
+        return 0.0, 1.0
+    low, high = np.percentile(np.stack(images), _EDGES)
+    return float(low), float(high)
+
+
+def decoded_exemplars(model: Any, table: Table, view: int) -> list[NDArray[np.float32]]:
+    """Return the exemplars that the model decoded, by cluster, in one view; none from a model that decodes none."""
+    exemplars = getattr(model, "exemplars_", None)
+    return [] if exemplars is None else list(table.split(exemplars)[view])

@@ -33,6 +33,7 @@ def write_report(
     feature_names: Sequence[Any] | Mapping[str, Sequence[str]] | None = None,
     max_rows: int = 5000,
     embedding: str = "auto",
+    names: Mapping[int, str] | None = None,
     title: str | None = None,
     random_state: int = 0,
 ) -> Path:
@@ -62,6 +63,8 @@ def write_report(
         The most rows to sample for the map and the confidences, besides the exemplars.
     embedding : {"auto", "tsne", "pca"}, default="auto"
         How the map is drawn: "auto" takes t-SNE when openTSNE is installed, else PCA.
+    names : mapping of int to str, optional
+        What the clusters are called, by their labels.
     title : str, optional
         Heading of the page.
     random_state : int, default=0
@@ -86,7 +89,7 @@ def write_report(
     >>> write_report(model, X, folder / "report.html").name
     'report.html'
     """
-    script = _plotly_script()
+    script = plotly_script()
     summary = summarise(
         model,
         X,
@@ -96,6 +99,7 @@ def write_report(
         feature_names=feature_names,
         max_rows=max_rows,
         embedding=embedding,
+        names=names,
         random_state=random_state,
     )
     return _write(Path(path), render_page(summary, script, title=title))
@@ -108,7 +112,7 @@ def render_page(summary: Summary, plotly_script: str, *, title: str | None = Non
     page, and no script that might have come with the data runs.
     """
     name = title or f"{summary.method}: {len(summary.clusters)} clusters"
-    own_script = _resource("page.js")
+    own_script = resource("plots.js") + resource("page.js")
     policy = _policy(plotly_script, own_script)
     body = [
         element("a", "Skip to the map", href="#map", class_="skip"),
@@ -130,7 +134,7 @@ def render_page(summary: Summary, plotly_script: str, *, title: str | None = Non
             Html('<meta name="viewport" content="width=device-width, initial-scale=1">\n'),
             Html('<meta name="color-scheme" content="light dark">\n'),
             element("title", name),
-            Html(f"\n<style>\n{_resource('style.css')}</style>\n</head>\n<body>\n"),
+            Html(f"\n<style>\n{resource('style.css')}</style>\n</head>\n<body>\n"),
             join(body, "\n"),
             Html(f'\n<script type="application/json" id="report-data">{json_for_script(data)}</script>'),
             Html(f"\n<script>{plotly_script}</script>\n<script>{own_script}</script>\n</body>\n</html>\n"),
@@ -167,11 +171,13 @@ def _digest(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
 
 
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
+    """Return the text of a file of this package."""
     return resources.files("coterie.explore").joinpath(name).read_text(encoding="utf-8")
 
 
-def _plotly_script() -> str:
+def plotly_script() -> str:
+    """Return the text of plotly's own script, from the installed package."""
     try:
         from plotly.offline import get_plotlyjs
     except ImportError:

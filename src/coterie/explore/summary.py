@@ -44,7 +44,9 @@ class Cluster:
     Attributes
     ----------
     number : int
-        Its label.
+        Its position among the clusters.
+    title : str
+        Its label, and its name where it has one.
     size : int
         Its rows in all the data.
     confidence : float or None
@@ -62,6 +64,7 @@ class Cluster:
     """
 
     number: int
+    title: str
     size: int
     confidence: float | None
     exemplar: int | None
@@ -166,6 +169,7 @@ def summarise(
     feature_names: Sequence[Any] | Mapping[str, Sequence[str]] | None = None,
     max_rows: int = 5000,
     embedding: str = "auto",
+    names: Mapping[int, str] | None = None,
     random_state: int = 0,
 ) -> Summary:
     """Look at a sample of rows through a fitted model and collect what is worth showing.
@@ -189,6 +193,8 @@ def summarise(
         The most rows to sample, besides the exemplars.
     embedding : {"auto", "tsne", "pca"}, default="auto"
         How the map is drawn, see `coterie.explore.projection.project`.
+    names : mapping of int to str, optional
+        What the clusters are called, by their labels.
     random_state : int, default=0
         Decides the sample and the map.
 
@@ -197,7 +203,7 @@ def summarise(
     Summary
         Plain values.
     """
-    labels = _positions(model)
+    labels = positions(model)
     table = Table(X, model, feature_names)
     if len(labels) != table.n_rows:
         raise InputError(
@@ -205,13 +211,16 @@ def summarise(
         )
     layout = None if image_shape is None else ImageLayout.from_shape(tuple(image_shape))
     picture_view = None if layout is None else table.view_of_size(layout.size)
-    classes = None if truth is None else _classes(truth, table.n_rows)
+    classes = None if truth is None else read_classes(truth, table.n_rows)
     scores = {} if truth is None else _scores(type(model).__name__, truth, labels, compare or {})
 
     sample = read_sample(model, table, labels, max_rows, random_state)
     # Pixels are shown as images, not as a list of columns.
     features = sample.top_features(table, skip=picture_view)
-    clusters = _clusters(sample, features, np.bincount(labels, minlength=sample.n_clusters), classes, labels)
+    sizes = np.bincount(labels, minlength=sample.n_clusters)
+    numbers = np.asarray(getattr(model, "classes_", np.arange(sample.n_clusters))).tolist()
+    titles = [cluster_title(number, names or {}) for number in numbers]
+    clusters = describe_clusters(sample, titles, features, sizes, classes, labels)
     least_certain = np.argsort(sample.confidence, kind="stable")[:_LEAST_CERTAIN_ROWS].tolist()
     shown = {row for c in clusters for row in [c.exemplar, *c.typical] if row is not None}
     shown.update(sample.rows[least_certain].tolist())
@@ -221,7 +230,7 @@ def summarise(
     ambiguity = read_ambiguity(model, labels, sample, random_state=random_state)
     if ambiguity is not None:
         shown.update(one.row for one in ambiguity.rows)
-    training, names = read_history(getattr(model, "history_", [])), [name for name, _ in table.views]
+    training, view_names = read_history(getattr(model, "history_", [])), [name for name, _ in table.views]
     parameters = {name: repr(value) for name, value in sorted(model.get_params().items())}
     return Summary(
         method=type(model).__name__,
@@ -241,10 +250,10 @@ def summarise(
             else read_thumbnails(model, table, picture_view, layout, sorted(shown))
         ),
         classes=classes,
-        viewing=read_viewing(model, names, sample.missing(), sampled=len(sample.rows) < table.n_rows),
+        viewing=read_viewing(model, view_names, sample.missing(), sampled=len(sample.rows) < table.n_rows),
         coding=coding,
         ambiguity=ambiguity,
-        course=None if ambiguity is None else read_course(training, names),
+        course=None if ambiguity is None else read_course(training, view_names),
         training=training,
         k_choice=getattr(model, "k_choice_", None),
         parameters=parameters,
@@ -252,7 +261,8 @@ def summarise(
     )
 
 
-def _classes(truth: ArrayLike, n_rows: int) -> Classes:
+def read_classes(truth: ArrayLike, n_rows: int) -> Classes:
+    """Give the known classes of the rows numbers, -1 where a row has none."""
     values = np.asarray(truth, dtype=object)
     if values.shape != (n_rows,):
         raise InputError(f"truth has {values.size} entries but X has {n_rows} rows; give one class per row.")
@@ -272,13 +282,40 @@ def _scores(
     }
 
 
-def _clusters(
+def cluster_title(number: int, names: Mapping[int, str]) -> str:
+    """Return what a cluster is called.
+
+    Examples
+    --------
+    >>> cluster_title(3, {3: "cats"}), cluster_title(4, {3: "cats"})
+    ('3: cats', '4')
+    """
+    return f"{number}: {names[number]}" if number in names else str(number)
+
+
+def describe_clusters(
     sample: Reading,
+    titles: Sequence[str],
     features: list[list[Feature]],
     sizes: NDArray[np.int64],
     classes: Classes | None,
     labels: NDArray[np.integer],
 ) -> list[Cluster]:
+    """Say what each cluster is like.
+
+    Parameters
+    ----------
+    sample : Reading
+    titles : sequence of str
+        What the clusters are called.
+    features : list of list of Feature
+        What sets each cluster apart.
+    sizes : ndarray of shape (k,)
+        Rows of each cluster in all the data.
+    classes : Classes or None
+    labels : ndarray of shape (n,)
+        The clusters of all rows, from 0.
+    """
     centres = sample.centres()
     apart = np.linalg.norm(centres[:, None] - centres[None], axis=2)
     clusters = []
@@ -291,6 +328,7 @@ def _clusters(
         clusters.append(
             Cluster(
                 number=c,
+                title=titles[c],
                 size=int(sizes[c]),
                 confidence=float(sample.confidence[members].mean()) if len(members) else None,
                 exemplar=sample.exemplars.get(c),
@@ -316,7 +354,7 @@ def _histogram(sample: Reading) -> NDArray[np.float64]:
     return counts
 
 
-def _positions(model: Any) -> NDArray[np.integer]:
+def positions(model: Any) -> NDArray[np.integer]:
     """Return the clusters of the rows, from 0; classes that have other numbers are counted in their order."""
     labels, classes = np.asarray(model.labels_), getattr(model, "classes_", None)
     return labels if classes is None else np.searchsorted(classes, labels)

@@ -200,6 +200,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         path : path-like
             The folder must exist; an existing file is replaced in one step.
         """
+        write_archive(path, *self.contents())
+
+    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return what `save` writes: a manifest that JSON can hold, and arrays by name."""
         check_is_fitted(self)
         params = {name: as_json(name, value) for name, value in self.get_params(deep=False).items()}
         values, arrays = self._pack()
@@ -218,7 +222,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             "seen": seen,
             "fitted": values,
         }
-        write_archive(path, manifest, arrays)
+        return manifest, arrays
 
     @abstractmethod
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -266,17 +270,25 @@ def load(path: str | os.PathLike[str], **overrides: Any) -> Any:
     coterie.errors.InputError: There is no file nothing-here.coterie.
     """
     manifest, arrays = read_archive(path)
-    if manifest.get("kind") != "model" or manifest.get("class") not in {method.name for method in METHODS}:
-        raise InputError(f"{path} is a coterie file but not a model of this version.")
     try:
-        stored = {name: value for name, value in manifest["params"].items() if name not in overrides}
-        params = {name: _from_json(name, value) for name, value in stored.items()} | overrides
-        model = find_method(manifest["class"]).load()(**params)
-        return model._restore(manifest, arrays)
-    except InputError:
-        raise
+        if manifest.get("kind") == "refined model":
+            from coterie.methods.refined import RefinedModel  # above this file: it is made of two models
+
+            return RefinedModel.from_contents(manifest, arrays, **overrides)
+        return from_contents(manifest, arrays, **overrides)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
     except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         raise InputError(f"{path} does not hold a whole model ({type(error).__name__}: {error}).") from error
+
+
+def from_contents(manifest: dict[str, Any], arrays: dict[str, np.ndarray], **overrides: Any) -> Any:
+    """Return the fitted model whose `contents` these are, with some parameters replaced."""
+    if manifest.get("kind") != "model" or manifest.get("class") not in {method.name for method in METHODS}:
+        raise InputError("it is a coterie file but not a model of this version.")
+    stored = {name: value for name, value in manifest["params"].items() if name not in overrides}
+    params = {name: _from_json(name, value) for name, value in stored.items()} | overrides
+    return find_method(manifest["class"]).load()(**params)._restore(manifest, arrays)
 
 
 def _columns(dims: tuple[int, ...]) -> str:

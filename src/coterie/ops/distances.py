@@ -24,6 +24,7 @@ def squared_distances(rows: Tensor, centers: Tensor) -> Tensor:
     return torch.addmm(squares, rows, centers.T, alpha=-2).clamp_(min=0)
 
 
+@torch.no_grad()
 def nearest(rows: Tensor, centers: Tensor, chunk: int = 65_536) -> tuple[Tensor, Tensor]:
     """Return for each row the index of its nearest centre and the squared distance to it.
 
@@ -32,11 +33,14 @@ def nearest(rows: Tensor, centers: Tensor, chunk: int = 65_536) -> tuple[Tensor,
     >>> nearest(torch.tensor([[1.0], [9.0]]), torch.tensor([[0.0], [10.0]]))
     (tensor([0, 1]), tensor([1., 1.]))
     """
-    step = max(1, chunk * 16 // max(16, len(centers)))
+    step = min(len(rows), max(1, chunk * 16 // max(16, len(centers))))
     lean = _bias(centers)
-    found = [_closeness(part, centers, lean).max(1) for part in rows.split(step)]
-    indices = torch.cat([f.indices for f in found])
-    return indices, _distance(rows, torch.cat([f.values for f in found]))
+    # One place for all products: made and given back for every piece, they leave the memory in shreds.
+    products = rows.new_empty(step, len(centers))
+    indices, values = torch.empty(len(rows), dtype=torch.long, device=rows.device), rows.new_empty(len(rows))
+    for part, index, value in zip(rows.split(step), indices.split(step), values.split(step), strict=True):
+        torch.max(torch.addmm(lean, part, centers.T, out=products[: len(part)]), 1, out=(value, index))
+    return indices, _distance(rows, values)
 
 
 def closest(rows: Tensor, centers: Tensor, k: int) -> tuple[Tensor, Tensor]:

@@ -163,6 +163,7 @@ class FUCSMF(Clusterer):
     }
 
     _curvature: float | None
+    classes_: np.ndarray
 
     def __init__(
         self,
@@ -260,13 +261,21 @@ class FUCSMF(Clusterer):
         start = np.zeros((len(last), len(self.classes_)))
         _, new, old = np.intersect1d(self.classes_, before, return_indices=True)
         start[:, new] = last[:, old]
-        with thread_cap(self.n_threads):
-            self._solve(codes, must_link, cannot_link, start)
+        try:
+            with thread_cap(self.n_threads):
+                self._solve(codes, must_link, cannot_link, start)
+        except InputError:
+            self.classes_ = before  # contradictions leave the last answer as it was
+            raise
         return self
 
     def nearest_anchor(self) -> np.ndarray:
         """Return the number of the anchor that each row of `fit` hangs on most, (n,)."""
         return self._kept_graph().nearest
+
+    def reach(self, rows: np.ndarray) -> np.ndarray:
+        """Return how strongly labels reach some rows of `fit`, as their anchors say it, shape of `rows`."""
+        return (self._kept_graph().weights[rows] @ self.anchor_codes_[self._live]).max(axis=1)
 
     def _kept_graph(self) -> Graph:
         check_is_fitted(self)

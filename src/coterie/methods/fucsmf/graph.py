@@ -162,6 +162,16 @@ class AnchorViews(nn.Module):
         return tied(np.concatenate(columns), np.concatenate(weights), len(view.anchors))
 
 
+def _read_scaled(data: Views, scaler: Scaler, rows: np.ndarray, there: np.ndarray) -> list[np.ndarray]:
+    """Read rows of all views and scale them, a piece at a time, so that they are held once only."""
+    blocks = [np.empty((len(rows), dim), dtype=np.float32) for dim in data.dims]
+    for start in range(0, len(rows), CHUNK):
+        part = slice(start, start + CHUNK)
+        for block, scaled in zip(blocks, scaler.transform(data.read(rows[part]), there[part]), strict=True):
+            block[part] = scaled
+    return blocks
+
+
 def fit_views(
     data: Views,
     scaler: Scaler,
@@ -192,14 +202,17 @@ def fit_views(
     generator = torch.Generator().manual_seed(seed)
     rows = some_rows(data.n_rows, _ANCHOR_ROWS if n_anchors < data.n_rows else data.n_rows, seed)
     there = data.present_rows(rows)
-    blocks = scaler.transform(data.read(rows), there)
+    blocks = _read_scaled(data, scaler, rows, there)
     given = None if isinstance(anchors, str) else scaler.transform(list(anchors))
     views = []
-    for v, block in enumerate(blocks):
-        own = torch.from_numpy(block[there[:, v]])
+    for v in range(data.n_views):
+        block = blocks.pop(0)
+        own = torch.from_numpy(block if there[:, v].all() else block[there[:, v]])
         few = torch.from_numpy(some_rows(len(own), _METRIC_ROWS, seed))
         view = AnchorView.fit(own[few], metric=metric, n_neighbors=n_nearest, generator=generator)
-        embedded = view.embed(own)
+        # In pieces: the rows are held once already, and comparing them makes copies.
+        embedded = torch.cat([view.embed(part) for part in own.split(CHUNK)])
+        del block, own  # not held while the anchors are placed
         if given is not None:
             placed = view.embed(torch.from_numpy(given[v]))
         else:

@@ -1,0 +1,98 @@
+"""The explorer at many rows: seconds to the first paint and of an answer, and the memory of its process."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.browsing import Page, Program
+from benchmarks.records import add_record, machine
+from benchmarks.speed import write_planted
+from coterie import PCX
+from coterie.data import read_views
+from coterie.runs import Run, write_labels
+
+FILE = "explorer"
+_ANSWERS = 6
+_FITTED = 20_000
+_PATIENCE = 7200
+_PAINTED = """
+return Math.max(...performance.getEntriesByType('paint').map((entry) => entry.startTime)) / 1000
+"""
+_READY = "return document.documentElement.dataset.readyAfter / 1000"
+_ANSWER = """
+const started = performance.now();
+const body = JSON.stringify({rows: arguments[0], to: arguments[1]});
+return fetch('/api/label', {method: 'POST', headers: {'Content-Type': 'application/json'}, body})
+  .then((answer) => answer.json()).then(() => (performance.now() - started) / 1000)
+"""
+
+
+def run_explorer(n_rows: int, columns: int, run: Path | None, options: list[str]) -> None:
+    """Open a run, planted if none is given, in headless Chromium, answer some questions, and keep the figures."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = _planted(Path(name), n_rows, columns) if run is None else run
+        what = f"{n_rows} planted rows, {columns} columns" if run is None else run.name
+        record = {
+            "what": what,
+            **_measured(folder, options, Path(name)),
+            "load": os.getloadavg()[1],
+            "machine": machine(),
+        }
+    add_record(FILE, record)
+    for key, value in record.items():
+        print(f"{key:32} {value}")
+
+
+def _planted(folder: Path, n_rows: int, columns: int) -> Path:
+    """Make a run of planted rows on disk: a small model, fitted to the first of them, that labels all."""
+    write_planted(folder / "rows.npy", n_rows, columns)
+    views = read_views(folder / "rows.npy")
+    first = views.select(slice(0, min(n_rows, _FITTED)))
+    model = PCX(10, hidden=(32,), max_epochs=2, n_threads=1, random_state=0).fit(first)
+    model.labels_, confidence = model.assign(views)
+    run = Run(folder / "run")
+    run.create(replace=False)
+    model.save(run.model)
+    write_labels(run.labels, model.labels_, confidence)
+    run.write_note({"data": str(folder / "rows.npy"), "rows": n_rows})
+    return run.folder
+
+
+def _measured(run: Path, options: list[str], downloads: Path) -> dict[str, Any]:
+    started = time.perf_counter()
+    program = Program(run, *options)
+    found: dict[str, Any] = {"seconds to the link": round(time.perf_counter() - started, 2)}
+    page = Page(downloads)
+    try:
+        page.driver.get(program.link)
+        page.until(lambda: page.run("return document.documentElement.dataset.ready") == "yes")
+        found["seconds to the first paint"] = round(page.run(_PAINTED), 2)
+        found["seconds to the map"] = round(page.run(_READY), 2)
+        found["peak MB then"] = program.peak_mb()
+        page.until(lambda: page.state()["refine"]["ready"], seconds=_PATIENCE)
+        found["seconds of preparation"] = page.state()["refine"]["seconds"]
+        found["peak MB of preparation"] = program.peak_mb()
+        page.until(lambda: page.state()["map_settled"])
+        before = program.cpu_seconds()
+        found["seconds of answers"] = _answers(page)
+        found["CPU seconds an answer"] = round((program.cpu_seconds() - before) / _ANSWERS, 3)
+        found["peak MB after all"] = program.peak_mb()
+    finally:
+        page.driver.quit()
+        program.kill()
+    return found
+
+
+def _answers(page: Page) -> list[float]:
+    """Label five rows at a time, and return the seconds of each answer as the browser sees them."""
+    sampled = page.run("return fetch('/api/map').then((answer) => answer.json())")["rows"]
+    numbers = [cluster["number"] for cluster in page.state()["clusters"]]
+    rng = np.random.default_rng(0)
+    said = [(rng.choice(sampled, 5).tolist(), int(rng.choice(numbers))) for _ in range(_ANSWERS)]
+    return [round(page.run(_ANSWER, rows, to), 3) for rows, to in said]

@@ -1,0 +1,115 @@
+"""What a person takes away: labels, the refined model, the answers, the report."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie.data.readers.files import need
+from coterie.explore.live.session import Session
+from coterie.explore.report import write_report
+from coterie.store import atomic_path
+
+
+@dataclass(frozen=True)
+class Export:
+    """One thing to take away.
+
+    Attributes
+    ----------
+    file : str
+        What the file is called.
+    media_type : str
+    write : callable
+        Writes the present state of a session to a path, atomically.
+    """
+
+    file: str
+    media_type: str
+    write: Callable[[Session, Path], None]
+
+
+def _columns(session: Session) -> dict[str, np.ndarray]:
+    """Return the columns of the labels: row, cluster, name, confidence, and whether a person gave the label."""
+    state, known = session.state, session.known
+    names = np.array([known.names.get(number, "") for number in state.numbers.tolist()], dtype=object)
+    given = np.zeros(session.n_rows, dtype=bool)
+    given[list(known.labels)] = True
+    return {
+        "row": np.arange(session.n_rows),
+        "cluster": state.labels,
+        "name": names[state.positions()],
+        "confidence": state.confidence,
+        "given": given,
+    }
+
+
+def write_csv(session: Session, path: Path) -> None:
+    """Write the labels as CSV."""
+    columns = _columns(session)
+    with atomic_path(path) as draft, draft.open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.writer(handle, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(
+            (row, cluster, name, f"{sure:.6g}", int(given))
+            for row, cluster, name, sure, given in zip(*(c.tolist() for c in columns.values()), strict=True)
+        )
+
+
+def write_parquet(session: Session, path: Path) -> None:
+    """Write the labels as Parquet."""
+    arrow = need("pyarrow", "explore", ".parquet")
+    table = arrow.table({name: arrow.array(column) for name, column in _columns(session).items()})
+    with atomic_path(path) as draft:
+        need("pyarrow.parquet", "explore", ".parquet").write_table(table, draft)
+
+
+def write_model(session: Session, path: Path) -> None:
+    """Write the refined model; as long as nothing was corrected, the model itself."""
+    _present_model(session).save(path)
+
+
+def write_answers(session: Session, path: Path) -> None:
+    """Write the answers that count, and the names, as JSON."""
+    known = session.known
+    whole = {
+        "answers": [{"at": entry.at, **entry.answer.model_dump()} for entry in session.log.entries],
+        "names": {str(number): name for number, name in known.names.items()},
+    }
+    with atomic_path(path) as draft:
+        draft.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
+def write_present_report(session: Session, path: Path) -> None:
+    """Write the static report of what is shown now."""
+    write_report(
+        _present_model(session),
+        session.data,
+        path,
+        truth=session.truth,
+        image_shape=session.image_shape,
+        embedding=session.embedding,
+        names=session.known.names,
+        title=session.title,
+    )
+
+
+def _present_model(session: Session) -> Any:
+    known = session.known
+    return session.refiner.model(known.names) if known.moves_rows else session.model
+
+
+EXPORTS = {
+    "labels.csv": Export("labels.csv", "text/csv; charset=utf-8", write_csv),
+    "labels.parquet": Export("labels.parquet", "application/octet-stream", write_parquet),
+    "model": Export("refined.coterie", "application/octet-stream", write_model),
+    "answers": Export("answers.json", "application/json", write_answers),
+    "report": Export("report.html", "text/html; charset=utf-8", write_present_report),
+}
+"""What can be taken away, by its name in the page's addresses."""

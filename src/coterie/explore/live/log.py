@@ -1,0 +1,154 @@
+"""The file of a person's answers: one line each, only ever added to, on disk before anything is shown."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from coterie.errors import InputError
+from coterie.explore.live.answers import ANSWER, Answer
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An answer and when it was given, in UTC."""
+
+    at: str
+    answer: Answer
+
+
+class AnswerLog:
+    """Answers that survive a crash.
+
+    Taking an answer back is a line of its own, so that nothing is ever lost. A last line that a crash cut short is
+    dropped, and `notice` says so.
+
+    Parameters
+    ----------
+    path : Path
+        Made when there is none; its folder must exist. Only one process may have it open.
+
+    Attributes
+    ----------
+    entries : list of Entry
+        The answers that count, oldest first.
+    undone : list of Entry
+        Those that were taken back and could count again, the next one last.
+    notice : str or None
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from coterie.explore.live.answers import Name
+    >>> path = Path(tempfile.mkdtemp()) / "answers.jsonl"
+    >>> log = AnswerLog(path)
+    >>> log.add(Name(cluster=2, name="cats"))
+    >>> log.undo()
+    >>> log.close()
+    >>> again = AnswerLog(path)
+    >>> again.answers, again.undone[0].answer.name
+    ([], 'cats')
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.notice: str | None = None
+        self.entries: list[Entry] = []
+        self.undone: list[Entry] = []
+        try:
+            self._file: IO[bytes] = path.open("a+b", buffering=0)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written ({error.strerror}).") from error
+        _lock(self._file, path)
+        self._read()
+
+    @property
+    def answers(self) -> list[Answer]:
+        """The answers that count, oldest first."""
+        return [entry.answer for entry in self.entries]
+
+    def add(self, answer: Answer) -> None:
+        """Write an answer; whatever was taken back before is given up."""
+        self._write({"answer": answer.model_dump()})
+
+    def undo(self) -> None:
+        """Take the last answer back."""
+        if not self.entries:
+            raise InputError("There is no answer to take back.")
+        self._write({"step": "undo"})
+
+    def redo(self) -> None:
+        """Let the answer that was taken back last count again."""
+        if not self.undone:
+            raise InputError("No answer was taken back.")
+        self._write({"step": "redo"})
+
+    def close(self) -> None:
+        """Let others open the file."""
+        self._file.close()
+
+    def _write(self, entry: dict[str, Any]) -> None:
+        whole = {"at": datetime.now(UTC).isoformat(timespec="seconds"), **entry}
+        line = json.dumps(whole).encode() + b"\n"
+        try:
+            if self._file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            self._file.truncate(self._size)  # half a line would spoil the next one
+            raise InputError(f"{self.path} cannot be written ({error.strerror}); nothing changed.") from error
+        self._size += len(line)
+        self._take(whole)
+
+    def _read(self) -> None:
+        self._file.seek(0)
+        whole, good = self._file.read(), 0
+        lines = whole.splitlines(keepends=True)
+        for number, line in enumerate(lines, start=1):
+            try:
+                if not line.endswith(b"\n"):
+                    raise ValueError("cut short")
+                self._take(json.loads(line))
+            except (ValueError, LookupError, TypeError) as error:  # of pydantic too
+                if number < len(lines):
+                    raise InputError(
+                        f"{self.path}, line {number} is not an answer; correct it, or move the file away."
+                    ) from error
+                self.notice = (
+                    "The last answer had not been written whole when the program ended; it is dropped."
+                )
+                self._file.truncate(good)
+                break
+            good += len(line)
+        self._size = good
+
+    def _take(self, entry: dict[str, Any]) -> None:
+        """Follow one line of the file."""
+        if "answer" in entry:
+            self.entries.append(Entry(str(entry["at"]), ANSWER.validate_python(entry["answer"])))
+            self.undone = []
+        elif entry["step"] == "undo":
+            self.undone.append(self.entries.pop())
+        elif entry["step"] == "redo":
+            self.entries.append(self.undone.pop())
+        else:
+            raise ValueError("an unknown step")
+
+
+def _lock(file: IO[bytes], path: Path) -> None:
+    """Keep other processes from writing the same file, where the system can."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise InputError(
+            f"Another coterie explore has this run open ({path}); use that one, or stop it."
+        ) from None

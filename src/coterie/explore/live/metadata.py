@@ -1,0 +1,124 @@
+"""What else a person knows about the rows: columns to colour by, to read and to search."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.data.readers.files import need, parsing
+from coterie.errors import InputError
+
+_MOST_GROUPS = 30
+_LONGEST_TEXT = 500
+
+
+class Metadata:
+    """A table with one line per row of the data.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    """
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        self.names = [str(name) for name in table.column_names]
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], n_rows: int) -> Metadata:
+        """Read a CSV or Parquet file.
+
+        Parameters
+        ----------
+        path : path-like
+        n_rows : int
+            How many rows the data have.
+        """
+        source = Path(path)
+        if not source.is_file():
+            raise InputError(f"There is no file {source}; give --metadata a CSV or Parquet file.")
+        suffix = source.suffix.lower()
+        if suffix == ".parquet":
+            with parsing(source, "Parquet"):
+                table = need("pyarrow.parquet", "explore", "--metadata").read_table(source)
+        elif suffix in (".csv", ".tsv"):
+            table = _read_text(source, "\t" if suffix == ".tsv" else ",")
+        else:
+            raise InputError(f"{source} has an unknown suffix: --metadata reads .csv, .tsv and .parquet.")
+        if table.num_rows != n_rows:
+            raise InputError(
+                f"{source} has {table.num_rows} lines but the data have {n_rows} rows; "
+                "give one line per row, in the same order."
+            )
+        return cls(table)
+
+    def row(self, row: int) -> list[tuple[str, str]]:
+        """Return what is known about a row, as text."""
+        return [(name, _text(self._table.column(i)[row].as_py())) for i, name in enumerate(self.names)]
+
+    def values(self, column: int, rows: NDArray[np.integer]) -> Groups | NDArray[np.float64]:
+        """Return a column for some rows: amounts where it holds many numbers, else groups."""
+        chosen = self._table.column(column).take(rows)
+        kind = need("pyarrow", "explore", "--metadata").types
+        number = kind.is_integer(chosen.type) or kind.is_floating(chosen.type) or kind.is_decimal(chosen.type)
+        if number and len(chosen.unique()) > _MOST_GROUPS:
+            return chosen.cast("float64", safe=False).to_numpy(zero_copy_only=False)
+        return Groups.of([_text(value) for value in chosen.to_pylist()])
+
+    def search(self, words: str, most: int) -> list[int]:
+        """Return rows in which a column holds these words, upper or lower case, in the order of the rows."""
+        arrow = need("pyarrow", "explore", "--metadata")
+        compute = need("pyarrow.compute", "explore", "--metadata")
+        found: NDArray[np.bool_] | None = None
+        for column in self._table.columns:
+            if arrow.types.is_nested(column.type) or arrow.types.is_binary(column.type):
+                continue
+            texts = column.cast("string")
+            hits = compute.match_substring(texts, words, ignore_case=True).fill_null(False).to_numpy()
+            found = hits if found is None else found | hits
+        return [] if found is None else np.flatnonzero(found)[:most].tolist()
+
+
+class Groups:
+    """A column as groups: names, and for each row the number of its group, -1 for the rare ones together."""
+
+    def __init__(self, names: list[str], codes: NDArray[np.int64]) -> None:
+        self.names, self.codes = names, codes
+
+    @classmethod
+    def of(cls, values: list[str]) -> Groups:
+        """Take the commonest values as groups.
+
+        Examples
+        --------
+        >>> found = Groups.of(["b", "a", "b"])
+        >>> found.names, found.codes.tolist()
+        (['b', 'a'], [0, 1, 0])
+        """
+        names, codes, counts = np.unique(np.array(values, dtype=str), return_inverse=True, return_counts=True)
+        order = np.argsort(-counts, kind="stable")[:_MOST_GROUPS]
+        place = np.full(len(names), -1, dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return cls(names[order].tolist(), place[codes])
+
+
+def _read_text(path: Path, delimiter: str) -> Any:
+    text = need("pyarrow.csv", "explore", "--metadata")
+    try:
+        return text.read_csv(
+            path, parse_options=text.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+        )
+    except Exception as error:
+        first = (str(error).splitlines() or ["unknown"])[0]
+        raise InputError(f"{path} cannot be read as a table with a header ({first}).") from error
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    shown = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return shown if len(shown) <= _LONGEST_TEXT else shown[: _LONGEST_TEXT - 1] + "…"

@@ -1,0 +1,207 @@
+"""The addresses of the page: each turns a request into a call of the session, and the answer into JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import resources
+from typing import Annotated, Any, Literal
+
+from fastapi import Body, FastAPI, Path, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, JSONResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from coterie.errors import InputError
+from coterie.explore.live import describe
+from coterie.explore.live.answers import MOST_ROWS, Apart, Class, Merge, Name, Row, Together
+from coterie.explore.live.export import EXPORTS
+from coterie.explore.live.guard import Guard, Keys
+from coterie.explore.live.looking import Looker
+from coterie.explore.live.session import Change, Session
+from coterie.explore.report import plotly_script, resource
+
+_MOST_LISTED = 60
+_SCRIPT = "text/javascript; charset=utf-8"
+_STYLE = "text/css; charset=utf-8"
+_SCRIPTS = ("dom.js", "map.js", "rows.js", "clusters.js", "panels.js", "explorer.js")
+
+
+class LabelRequest(BaseModel):
+    """Rows and their class; none is a new one."""
+
+    model_config = ConfigDict(extra="forbid")
+    rows: Annotated[list[Row], Field(min_length=1, max_length=MOST_ROWS)]
+    to: Class | None = None
+
+
+class ClusterRequest(BaseModel):
+    """One class."""
+
+    model_config = ConfigDict(extra="forbid")
+    cluster: Class
+
+
+def make_app(session: Session, keys: Keys) -> Any:
+    """Return the application of one session, behind its guard.
+
+    Parameters
+    ----------
+    session : Session
+    keys : Keys
+    """
+    app = FastAPI(title="coterie", docs_url=None, redoc_url=None, openapi_url=None)
+    app.add_exception_handler(InputError, _sentence)
+    app.add_exception_handler(RequestValidationError, _misread)
+    _add_files(app)
+    _add_reading(app, session, Looker(session))
+    _add_answers(app, session)
+    _add_exports(app, session)
+    return Guard(app, keys)
+
+
+async def _sentence(_: Request, error: Exception) -> JSONResponse:
+    return JSONResponse({"error": str(error)}, 400)
+
+
+async def _misread(_: Request, error: Exception) -> JSONResponse:
+    """Say which part of a request is wrong, without repeating what was sent."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    where = " ".join(part for part in map(str, first["loc"][1:]) if part.isidentifier())
+    return JSONResponse({"error": f"The request is wrong: {where or 'its body'}, {first['type']}."}, 422)
+
+
+def _add_files(app: FastAPI) -> None:
+    """Serve the page and its parts, a fixed list of files; no address leads to any other."""
+
+    def own(name: str) -> Callable[[], str]:
+        return lambda: resources.files("coterie.explore.live").joinpath("static", name).read_text("utf-8")
+
+    files: dict[str, tuple[str, Callable[[], str]]] = {
+        "/": ("text/html; charset=utf-8", own("index.html")),
+        "/style.css": (_STYLE, lambda: resource("style.css")),
+        "/explorer.css": (_STYLE, own("explorer.css")),
+        "/plots.js": (_SCRIPT, lambda: resource("plots.js")),
+        "/plotly.js": (_SCRIPT, plotly_script),
+    }
+    files |= {f"/{name}": (_SCRIPT, own(name)) for name in _SCRIPTS}
+    for address, (kind, read) in files.items():
+        app.get(address)(_file(kind, read))
+
+
+def _file(kind: str, read: Callable[[], str]) -> Callable[[], Response]:
+    def answer() -> Response:
+        return Response(read(), media_type=kind)
+
+    return answer
+
+
+def _add_reading(app: FastAPI, session: Session, looker: Looker) -> None:
+    @app.get("/api/run")
+    def run() -> Any:
+        return describe.run_json(session)
+
+    @app.get("/api/state")
+    def state() -> Any:
+        return describe.state_json(session)
+
+    @app.get("/api/map")
+    def plane() -> Any:
+        return describe.map_json(session)
+
+    @app.get("/api/colours/{key}")
+    def colours(key: str) -> Any:
+        found = describe.colouring_json(session, key)
+        if found is None:
+            raise InputError("The map cannot be coloured by this.")
+        return found
+
+    @app.get("/api/rows")
+    def rows(rows: Annotated[str, Query(max_length=20 * _MOST_LISTED)]) -> Any:
+        return looker.rows(_numbers(rows, session.n_rows))
+
+    @app.get("/api/clusters/{number}")
+    def cluster(number: Annotated[int, Path(ge=0, lt=2**31)]) -> Any:
+        return looker.cluster(number)
+
+    @app.get("/api/clusters/{number}/rows")
+    def members(
+        number: Annotated[int, Path(ge=0, lt=2**31)],
+        order: Literal["unsure", "sure", "row"] = "unsure",
+        offset: Annotated[int, Query(ge=0, lt=2**31)] = 0,
+        most: Annotated[int, Query(ge=1, le=_MOST_LISTED)] = 24,
+    ) -> Any:
+        return looker.rows(looker.listed(number, order, offset, most))
+
+    @app.get("/api/search")
+    def search(
+        words: Annotated[str, Query(min_length=1, max_length=200)],
+    ) -> Any:
+        return looker.rows(_found(session, words.strip()))
+
+
+def _numbers(text: str, n_rows: int) -> list[int]:
+    parts = [part for part in text.split(",") if part]
+    if len(parts) > _MOST_LISTED or not all(
+        part.isascii() and part.isdigit() and len(part) < 11 for part in parts
+    ):
+        raise InputError(f"rows must be up to {_MOST_LISTED} row numbers with commas between them.")
+    rows = [int(part) for part in parts]
+    if rows and max(rows) >= n_rows:
+        raise InputError(f"There is no row {max(rows)}: the rows are 0 to {n_rows - 1}.")
+    return rows
+
+
+def _found(session: Session, words: str) -> list[int]:
+    """Return the row of this number, and rows whose metadata hold these words."""
+    numbered = words.isascii() and words.isdigit() and len(words) < 11 and int(words) < session.n_rows
+    rows = [int(words)] if numbered else []
+    if session.metadata is not None and words:
+        rows += [row for row in session.metadata.search(words, _MOST_LISTED) if row not in rows]
+    return rows[:_MOST_LISTED]
+
+
+def _add_answers(app: FastAPI, session: Session) -> None:
+    def shown(change: Change) -> Any:
+        return {"change": describe.change_json(change), "state": describe.state_json(session)}
+
+    @app.post("/api/label")
+    def label(request: Annotated[LabelRequest, Body()]) -> Any:
+        return shown(session.label(request.rows, request.to))
+
+    @app.post("/api/merge")
+    def merge(request: Annotated[Merge, Body()]) -> Any:
+        return shown(session.merge(request.source, request.into))
+
+    @app.post("/api/split")
+    def split(request: Annotated[ClusterRequest, Body()]) -> Any:
+        return shown(session.split(request.cluster))
+
+    @app.post("/api/together")
+    def together(request: Annotated[Together, Body()]) -> Any:
+        return shown(session.together(request.rows))
+
+    @app.post("/api/apart")
+    def apart(request: Annotated[Apart, Body()]) -> Any:
+        return shown(session.apart(request.rows))
+
+    @app.post("/api/name")
+    def name(request: Annotated[Name, Body()]) -> Any:
+        return shown(session.name(request.cluster, request.name))
+
+    @app.post("/api/undo")
+    def undo() -> Any:
+        return shown(session.undo())
+
+    @app.post("/api/redo")
+    def redo() -> Any:
+        return shown(session.redo())
+
+
+def _add_exports(app: FastAPI, session: Session) -> None:
+    @app.get("/api/export/{what}")
+    def export(what: str) -> Response:
+        if what not in EXPORTS:
+            raise InputError("There is no such export.")
+        path = session.export(EXPORTS[what].write, EXPORTS[what].file)
+        return FileResponse(path, media_type=EXPORTS[what].media_type, filename=EXPORTS[what].file)

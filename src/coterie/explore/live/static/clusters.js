@@ -1,0 +1,139 @@
+// The clusters: all in a list, and one in full.
+
+import { button, counted, element, get, show, swatch } from "./dom.js";
+import { colourOf, options, picture, rowList, signed, titled } from "./rows.js";
+
+export const PAGE = 24;
+
+export function clusters(app, act) {
+  if (app.open !== null && app.state.clusters.some((cluster) => cluster.number === app.open)) return oneCluster(app, act);
+  const items = [...app.state.clusters].sort((a, b) => b.size - a.size).map((cluster) => element(
+    "li", {},
+    element(
+      "button",
+      { type: "button", "data-cluster": cluster.number, onclick: () => act.openCluster(cluster.number) },
+      swatch(cluster.colour), element("span", { class: "name" }, cluster.title),
+      element("span", { class: "count" }, counted(cluster.size, "row")), confidenceBar(cluster),
+    ),
+  ));
+  return [
+    element("p", { class: "about" }, "Open a cluster to see what it is like, to name it, merge it or split it. Bars show the mean confidence."),
+    element("ul", { class: "clusters" }, items),
+  ];
+}
+
+function confidenceBar(cluster) {
+  if (cluster.confidence === null) return element("span", {});
+  const percent = Math.round(100 * cluster.confidence);
+  return element(
+    "span", { class: "bar", role: "img", "aria-label": "mean confidence " + percent + "%", title: "mean confidence " + percent + "%" },
+    element("i", { style: "width:" + percent + "%;background:" + cluster.colour }),
+  );
+}
+
+function oneCluster(app, act) {
+  const cluster = app.state.clusters.find((one) => one.number === app.open);
+  const body = element("div", { "aria-busy": "true" }, "Reading…");
+  get("/api/clusters/" + cluster.number)
+    .then((found) => clusterBody(app, act, found))
+    .then((parts) => { show(body, parts); body.removeAttribute("aria-busy"); })
+    .catch(act.wrong);
+  const name = element("input", { id: "name", value: cluster.name, maxlength: 200, placeholder: "no name yet" });
+  const naming = element(
+    "form", { class: "line", onsubmit: (event) => { event.preventDefault(); act.name(cluster.number, name.value); } },
+    element("label", { for: "name" }, "Name ", name), element("button", { type: "submit" }, "Save name"),
+  );
+  const target = element("select", { "aria-label": "Cluster to merge into" }, options(app, null, cluster.number));
+  const merging = element(
+    "div", { class: "line" },
+    element("label", {}, "Same as ", target),
+    button("Merge", () => act.merge(cluster.number, Number(target.value)), { id: "merge", disabled: app.state.clusters.length < 2 }),
+    button("Split in two", () => act.split(cluster.number), { id: "split" }),
+    button("Show on the map", () => act.pick(cluster.number), {}),
+  );
+  return [
+    element("p", { class: "line" }, button("← All clusters", () => act.openCluster(null), { id: "back" })),
+    element("h2", {}, swatch(cluster.colour), " Cluster " + cluster.title),
+    element("p", { class: "about" }, counted(cluster.size, "row") + (cluster.confidence === null ? "" : ", mean confidence " + cluster.confidence.toFixed(2))),
+    naming, merging, body,
+  ];
+}
+
+async function clusterBody(app, act, found) {
+  const wanted = [...new Set([found.exemplar, ...found.typical, ...found.unsure])].filter((row) => row !== null);
+  const rows = new Map((await get("/api/rows?rows=" + wanted.join(","))).map((row) => [row.row, row]));
+  const parts = [];
+  if (found.commonest) parts.push(element("p", { class: "about" }, "Mostly of the known class " + found.commonest[0] + " (" + Math.round(100 * found.commonest[1]) + "%)."));
+  if (found.decoded || found.exemplar !== null) parts.push(element("h3", {}, "Exemplar"), exemplars(rows, found));
+  parts.push(element("h3", {}, "Most typical rows"), rowList(app, act, found.typical.map((row) => rows.get(row))));
+  parts.push(element("h3", {}, "Least certain rows"), rowList(app, act, found.unsure.map((row) => rows.get(row))));
+  if (found.features.length) parts.push(element("h3", {}, "What sets it apart"), featureTables(found));
+  if (found.neighbours.length) parts.push(element("h3", {}, "Nearest clusters"), neighbours(app, act, found));
+  parts.push(element("h3", {}, "All its rows"), allRows(app, act, found));
+  return parts;
+}
+
+function exemplars(rows, found) {
+  const figures = [];
+  if (found.decoded) figures.push(figure(element("img", { src: found.decoded, alt: "Decoded exemplar" }), "decoded"));
+  const real = rows.get(found.exemplar);
+  if (real && real.image) figures.push(figure(picture(real), "row " + real.row));
+  else if (real) figures.push(element("p", { class: "about" }, "Row " + real.row + " stands for it."));
+  return element("div", { class: "pair" }, figures);
+}
+
+function figure(image, caption) {
+  return element("figure", { style: "margin:0" }, image, element("figcaption", { class: "about" }, caption));
+}
+
+function featureTables(found) {
+  const widest = Math.max(...found.features.map((feature) => Math.abs(feature.difference)));
+  const views = [...new Set(found.features.map((feature) => feature.view))];
+  return views.map((view) => element(
+    "div", { class: "scroll" },
+    element(
+      "table", { class: "features" },
+      element("caption", {}, (views.length > 1 ? view + ": " : "") + "difference from all other rows, in standard deviations"),
+      element("tbody", {}, found.features.filter((feature) => feature.view === view).map((feature) => featureRow(feature, widest))),
+    ),
+  ));
+}
+
+function featureRow(feature, widest) {
+  const half = 50 * Math.abs(feature.difference) / widest;
+  const side = feature.difference > 0 ? "left:50%" : "left:" + (50 - half) + "%";
+  const means = "mean " + feature.inside + " here, " + feature.elsewhere + " elsewhere";
+  return element(
+    "tr", {},
+    element("th", { scope: "row" }, element("span", { class: "name", title: feature.name }, feature.name)),
+    element("td", {}, element("div", { class: "diverging", title: means }, element("i", { style: side + ";width:" + half + "%" }))),
+    element("td", {}, signed(feature.difference)),
+  );
+}
+
+function neighbours(app, act, found) {
+  const chips = found.neighbours.map((number) => button(
+    [swatch(colourOf(app.state, number)), titled(app.state, number)], () => act.openCluster(number), {},
+  ));
+  return element("div", { class: "chips" }, chips);
+}
+
+function allRows(app, act, found) {
+  const orders = [["unsure", "least certain first"], ["sure", "surest first"], ["row", "by row number"]];
+  const order = element("select", { "aria-label": "Order of the rows" }, orders.map(([key, name]) => element("option", { value: key }, name)));
+  const list = element("div", {});
+  const more = button("More rows", () => load(), {});
+  let shown = 0;
+  async function load() {
+    try {
+      const rows = await get("/api/clusters/" + found.number + "/rows?order=" + order.value + "&offset=" + shown + "&most=" + PAGE);
+      shown += rows.length;
+      list.append(rowList(app, act, rows));
+      more.disabled = shown >= found.size;
+    } catch (error) {
+      act.wrong(error);
+    }
+  }
+  order.addEventListener("change", () => { shown = 0; show(list); load(); });
+  return element("div", {}, element("p", { class: "line" }, order, button("List", () => { shown = 0; show(list); load(); }, {}), more), list);
+}

@@ -1,0 +1,64 @@
+// Elements made of text, and requests. Nothing that comes from the data is ever read as HTML.
+
+export function element(name, attributes, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (key === "style") made.style.cssText = value;
+    else made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+export function show(parent, ...children) {
+  parent.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+}
+
+export function swatch(colour) {
+  return element("span", { class: "swatch", style: "background:" + colour, "aria-hidden": "true" });
+}
+
+export function button(text, press, attributes) {
+  return element("button", { type: "button", onclick: press, ...attributes }, text);
+}
+
+export function counted(number, noun) {
+  return number.toLocaleString("en") + " " + noun + (number === 1 ? "" : "s");
+}
+
+// A description list of pairs.
+export function pairs(entries) {
+  const parts = entries.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, String(value))]);
+  return element("dl", { class: "about-row" }, parts);
+}
+
+async function answered(response) {
+  if (response.ok) return response.json();
+  const body = await response.text();
+  let words = body;
+  try {
+    words = JSON.parse(body).error || body;
+  } catch {
+    // The guard answers in plain words.
+  }
+  throw new Error(words);
+}
+
+async function asked(address, options) {
+  try {
+    return await fetch(address, options);
+  } catch {
+    throw new Error("The program does not answer; start coterie explore again. Your answers are kept.");
+  }
+}
+
+export async function get(address) {
+  return answered(await asked(address));
+}
+
+export async function post(address, body) {
+  const options = { method: "POST", headers: { "Content-Type": "application/json" } };
+  return answered(await asked(address, { ...options, body: JSON.stringify(body || {}) }));
+}

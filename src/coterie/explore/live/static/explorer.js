@@ -1,0 +1,235 @@
+// The page: its state, what buttons do, and when what is drawn again.
+
+import { button, counted, element, get, post, show, swatch } from "./dom.js";
+import * as map from "./map.js";
+import * as panels from "./panels.js";
+import { clusters } from "./clusters.js";
+import { tip as tipOf } from "./rows.js";
+
+const at = (id) => document.getElementById(id);
+const app = {
+  run: null, state: null, colouring: null, selection: new Set(), picked: new Set(), moved: [], found: [], tab: "clusters", open: null,
+};
+const parts = {
+  clusters, selection: panels.selection, questions: panels.questions, history: panels.history, export: panels.exporting,
+};
+const described = new Map();
+
+function say(words, kind) {
+  at("status").textContent = words;
+  at("status").className = kind || "";
+}
+
+const act = {
+  wrong: (error) => say(error.message, "wrong"),
+  label: (rows, to) => answer("/api/label", { rows, to }, true),
+  together: (rows) => answer("/api/together", { rows }, true),
+  apart: (rows) => answer("/api/apart", { rows }, true),
+  merge: (source, into) => answer("/api/merge", { source, into }),
+  split: (cluster) => answer("/api/split", { cluster }),
+  name: (cluster, name) => answer("/api/name", { cluster, name }),
+  toggle: (row) => {
+    if (!app.selection.delete(row)) app.selection.add(row);
+    selectionChanged();
+  },
+  clear: () => {
+    app.selection.clear();
+    selectionChanged();
+  },
+  openCluster: (number) => {
+    app.open = number;
+    openTab("clusters");
+  },
+  pick: (number) => {
+    app.picked = new Set([app.state.clusters.findIndex((cluster) => cluster.number === number)]);
+    at("colouring").value = "cluster";
+    colourAgain();
+  },
+};
+
+async function answer(address, body, clears) {
+  say("Solving…", "busy");
+  try {
+    const found = await post(address, body);
+    if (clears) app.selection.clear();
+    app.moved = found.change.marked;
+    await take(found.state);
+    say(found.change.words);
+  } catch (error) {
+    act.wrong(error);
+  }
+}
+
+// Show a new state of the session.
+async function take(state) {
+  const settled = app.state === null || state.map_settled !== app.state.map_settled;
+  app.state = state;
+  described.clear();
+  at("undo").disabled = !state.undo;
+  at("redo").disabled = !state.redo;
+  at("tab-questions").textContent = "Questions" + (state.ask.length ? " (" + state.ask.length + ")" : "");
+  if (settled) {
+    const found = await get("/api/map");
+    map.setPoints(found);
+    mapNote(found.method);
+  }
+  await colourAgain();
+  showPanel();
+  document.documentElement.dataset.version = state.version;
+}
+
+function mapNote(method) {
+  const how = { "t-SNE": "t-SNE of the model's embedding (near rows are alike; distances between far groups mean little)", PCA: "the two main directions (PCA) of the model's embedding" };
+  const whole = app.run.sampled === app.run.rows ? "All " + counted(app.run.rows, "row") : app.run.sampled.toLocaleString("en") + " of " + counted(app.run.rows, "row") + ", small clusters included,";
+  const waiting = app.state.map_settled ? "" : " A better map is being computed.";
+  at("map-note").textContent = whole + " laid out by " + (how[method] || "the model's own embedding") + ". Diamonds mark the exemplars, circles the rows that moved last." + waiting;
+}
+
+async function colourAgain() {
+  app.colouring = await get("/api/colours/" + at("colouring").value);
+  legend();
+  draw();
+}
+
+function draw() {
+  const groups = app.colouring.marker.color;
+  let picked = null;
+  if (app.selection.size) picked = map.placeOf(app.selection);
+  else if (app.picked.size) picked = groups.flatMap((group, place) => (app.picked.has(group) ? [place] : []));
+  const chosen = at("colouring").selectedOptions[0].textContent;
+  map.draw(app.colouring.marker, "", { picked, moved: app.moved, exemplars: app.state.exemplars });
+  at("map-plot").setAttribute("aria-label", "Map of " + counted(app.run.sampled, "row") + ", coloured by " + chosen + ", " + counted(app.selection.size, "row") + " selected");
+  map.listen(lassoed, (place) => act.toggle(map.rowAt(place)), hovered, () => { at("tip").hidden = true; });
+}
+
+// Groups of the colouring, to pick out on the map. Markers of known groups count from 1, with 0 for none.
+function legend() {
+  const codes = app.colouring.offset || 0;
+  const chips = app.colouring.groups.map((group, i) => button([swatch(group.colour), group.name], () => {
+    if (!app.picked.delete(i + codes)) app.picked.add(i + codes);
+    legend();
+    draw();
+  }, { "aria-pressed": String(app.picked.has(i + codes)) }));
+  const all = app.picked.size ? [button("All", () => { app.picked.clear(); legend(); draw(); }, {})] : [];
+  show(at("legend"), all, chips);
+}
+
+function lassoed(places) {
+  if (!at("adding").checked) app.selection.clear();
+  places.forEach((place) => app.selection.add(map.rowAt(place)));
+  selectionChanged();
+  openTab("selection");
+}
+
+function selectionChanged() {
+  at("tab-selection").textContent = "Rows" + (app.selection.size ? " (" + app.selection.size + ")" : "");
+  draw();
+  if (at("chosen")) show(at("chosen"), panels.chosen(app, act));
+  document.querySelectorAll("#panel [data-row][aria-pressed]").forEach((pressed) => {
+    pressed.setAttribute("aria-pressed", String(app.selection.has(Number(pressed.dataset.row))));
+  });
+}
+
+let hovering = null;
+async function hovered(place, event) {
+  const row = map.rowAt(place);
+  hovering = row;
+  try {
+    if (!described.has(row)) described.set(row, (await get("/api/rows?rows=" + row))[0]);
+  } catch (error) {
+    act.wrong(error);
+    return;
+  }
+  if (hovering !== row) return;
+  const tip = at("tip");
+  show(tip, tipOf(app, described.get(row)));
+  tip.hidden = false;
+  const { width, height } = tip.getBoundingClientRect();
+  tip.style.left = Math.max(4, Math.min(event.clientX + 16, innerWidth - width - 8)) + "px";
+  tip.style.top = Math.max(4, Math.min(event.clientY + 16, innerHeight - height - 8)) + "px";
+}
+
+// Tabs, with the arrow keys of the pattern for tabs.
+function openTab(name) {
+  app.tab = name;
+  document.querySelectorAll("[role=tab]").forEach((tab) => {
+    const mine = tab.id === "tab-" + name;
+    tab.setAttribute("aria-selected", String(mine));
+    tab.tabIndex = mine ? 0 : -1;
+  });
+  at("panel").setAttribute("aria-labelledby", "tab-" + name);
+  showPanel();
+}
+
+function showPanel() {
+  show(at("panel"), parts[app.tab](app, act));
+}
+
+function tabKeys(event) {
+  const tabs = [...document.querySelectorAll("[role=tab]")];
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!step) return;
+  const next = tabs[(tabs.indexOf(event.target) + step + tabs.length) % tabs.length];
+  next.focus();
+  next.click();
+}
+
+function keys(event) {
+  const typing = event.target.closest("input, select, textarea");
+  if (typing || !(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z") return;
+  event.preventDefault();
+  const step = at(event.shiftKey ? "redo" : "undo");
+  if (!step.disabled) step.click();
+}
+
+// As long as something is being prepared, look whether it is ready.
+async function watch() {
+  const waiting = () => !app.state.map_settled || !(app.state.refine.ready || app.state.refine.failure);
+  while (waiting()) {
+    if (!app.state.refine.ready && !app.state.refine.failure) {
+      say("Preparing corrections: " + app.state.refine.stage + ", " + Math.round(app.state.refine.seconds) + " s. You can look around meanwhile.", "busy");
+    }
+    await new Promise((done) => { setTimeout(done, 700); });
+    const state = await get("/api/state");
+    const wasReady = app.state.refine.ready;
+    if (state.version !== app.state.version || state.refine.ready !== wasReady || state.refine.failure) await take(state);
+    else app.state = state;
+    if (state.refine.failure) say("Corrections are not possible: " + state.refine.failure, "wrong");
+    else if (state.refine.ready && !wasReady) say("Ready for corrections.");
+  }
+}
+
+async function start() {
+  const [run, state] = await Promise.all([get("/api/run"), get("/api/state")]);
+  app.run = run;
+  document.title = run.title + " · coterie";
+  at("title").textContent = run.title;
+  const views = run.views.map((view) => view.name + " (" + view.features + ")").join(", ");
+  at("facts").textContent = run.method + ", " + counted(run.rows, "row") + ", " + (run.views.length > 1 ? "views " : "features ") + views;
+  show(at("colouring"), run.colourings.map((way) => element("option", { value: way.key }, way.name)));
+  at("colouring").addEventListener("change", () => { app.picked.clear(); colourAgain().catch(act.wrong); });
+  const modes = [...document.querySelectorAll("[data-drag]")];
+  const press = (chosen) => modes.forEach((mode) => mode.setAttribute("aria-pressed", String(mode === chosen)));
+  modes.forEach((mode) => mode.addEventListener("click", () => {
+    press(mode);
+    map.setDrag(mode.dataset.drag);
+    draw();
+  }));
+  // A finger that scrolls the page must not drag on the map before it is asked to.
+  if (coteriePlots.narrow.matches) press(null);
+  document.querySelectorAll("[role=tab]").forEach((tab) => {
+    tab.addEventListener("click", () => openTab(tab.id.replace("tab-", "")));
+    tab.addEventListener("keydown", tabKeys);
+  });
+  at("undo").addEventListener("click", () => answer("/api/undo"));
+  at("redo").addEventListener("click", () => answer("/api/redo"));
+  document.addEventListener("keydown", keys);
+  [coteriePlots.dark, coteriePlots.narrow].forEach((media) => media.addEventListener("change", draw));
+  await take(state);
+  say(state.notice || (state.refine.ready ? "Ready for corrections." : "Preparing corrections…"));
+  document.documentElement.dataset.readyAfter = String(performance.now());
+  document.documentElement.dataset.ready = "yes";
+  await watch();
+}
+
+start().catch(act.wrong);

@@ -1,0 +1,58 @@
+// The map: dots for rows, rings for what moved, diamonds for exemplars; lasso, click and hover.
+
+const plots = coteriePlots;
+const holder = document.getElementById("map-plot");
+const PICKED = { selected: { marker: { opacity: 0.95 } }, unselected: { marker: { opacity: 0.1 } } };
+let points = { x: [], y: [], rows: [], layout: {} };
+let drag = plots.narrow.matches ? false : "lasso";
+let listening = false;
+
+export function setPoints(found) {
+  points = found;
+}
+
+export function setDrag(mode) {
+  drag = mode;
+}
+
+export function rowAt(place) {
+  return points.rows[place];
+}
+
+export function placeOf(rows) {
+  const wanted = new Set(rows);
+  return points.rows.flatMap((row, place) => (wanted.has(row) ? [place] : []));
+}
+
+function some(places, marker) {
+  return {
+    type: "scatter", mode: "markers", hoverinfo: "skip", marker,
+    x: places.map((place) => points.x[place]), y: places.map((place) => points.y[place]),
+  };
+}
+
+// places: the picked dots (null for all), those that moved, the exemplars.
+export function draw(marker, title, places) {
+  const dots = {
+    type: "scatter", mode: "markers", x: points.x, y: points.y, hoverinfo: "none", ...PICKED,
+    marker: { ...marker, size: points.rows.length > 2000 ? 5 : 7, opacity: 0.85, colorbar: plots.colorbar(title) },
+  };
+  if (places.picked !== null) dots.selectedpoints = places.picked;
+  const ink = plots.colour("--ink");
+  const moved = some(places.moved, { symbol: "circle-open", size: 11, color: ink, opacity: 0.8, line: { width: 1.5 } });
+  const diamonds = some(places.exemplars, { symbol: "diamond-open", size: 11, color: ink, line: { width: 2 } });
+  const layout = { ...points.layout, ...plots.theme(), dragmode: drag, selections: [], uirevision: "kept" };
+  layout.margin = { ...layout.margin, b: marker.showscale ? 56 : 10 };
+  const options = plots.mapOptions(["zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]);
+  return Plotly.react(holder, [dots, diamonds, moved], layout, options);
+}
+
+export function listen(picked, clicked, hovered, left) {
+  if (listening) return;
+  listening = true;
+  const places = (event) => event.points.filter((point) => point.curveNumber === 0).map((point) => point.pointIndex);
+  holder.on("plotly_selected", (event) => { if (event && event.points) picked(places(event)); });
+  holder.on("plotly_click", (event) => { places(event).slice(0, 1).forEach(clicked); });
+  holder.on("plotly_hover", (event) => { places(event).slice(0, 1).forEach((place) => hovered(place, event.event)); });
+  holder.on("plotly_unhover", left);
+}

@@ -1,0 +1,68 @@
+// Rows as a person sees them: on the tip of the pointer, in lists, in full.
+
+import { element, pairs, swatch } from "./dom.js";
+
+export function titled(state, number) {
+  const found = state.clusters.find((cluster) => cluster.number === number);
+  return found ? found.title : String(number);
+}
+
+export function colourOf(state, number) {
+  const found = state.clusters.find((cluster) => cluster.number === number);
+  return found ? found.colour : "transparent";
+}
+
+export function picture(row, alt) {
+  return row.image ? element("img", { src: row.image, alt: alt ?? "Row " + row.row }) : null;
+}
+
+function strongest(app, row) {
+  const several = app.run.views.length > 1;
+  return row.features.slice(0, 6).map((feature) => [(several ? feature.view + " " : "") + feature.name, feature.value + " (" + signed(feature.away) + " SD)"]);
+}
+
+export function signed(number) {
+  return (number > 0 ? "+" : "") + number;
+}
+
+// All that is known about one row.
+export function aboutRow(app, row) {
+  const entries = [["Cluster", titled(app.state, row.cluster)], ["Confidence", row.confidence.toFixed(2)]];
+  if (row.said !== null) entries.push(["You said", titled(app.state, row.said)]);
+  if (row.second) entries.push(["Runner-up", titled(app.state, row.second.cluster) + " (" + row.second.membership.toFixed(2) + ")"]);
+  if (row.class !== null) entries.push(["Known class", row.class]);
+  if (row.missing.length) entries.push(["Missing views", row.missing.join(", ")]);
+  return pairs([...entries, ...row.metadata, ...(row.image ? [] : strongest(app, row))]);
+}
+
+export function tip(app, row) {
+  return [element("h3", {}, "Row " + row.row), picture(row), aboutRow(app, row)];
+}
+
+// Rows as buttons that select and unselect.
+function rowButton(app, act, row) {
+  const pressed = app.selection.has(row.row);
+  const label = "Row " + row.row + ", cluster " + titled(app.state, row.cluster) + ", confidence " + row.confidence.toFixed(2);
+  const small = row.image
+    ? []
+    : [...row.metadata.slice(0, 2), ...strongest(app, row).slice(0, 2)].map(([name, value]) => element("small", {}, name + ": " + value));
+  return element(
+    "li", {},
+    element(
+      "button",
+      { type: "button", "aria-pressed": String(pressed), "aria-label": label, "data-row": row.row, onclick: () => act.toggle(row.row) },
+      picture(row, ""), element("span", {}, swatch(colourOf(app.state, row.cluster)), " " + row.row), small,
+    ),
+  );
+}
+
+export function rowList(app, act, rows) {
+  const pictures = rows.some((row) => row.image);
+  return element("ul", { class: pictures ? "rows pictures" : "rows" }, rows.map((row) => rowButton(app, act, row)));
+}
+
+export function options(app, chosen, leaveOut) {
+  return app.state.clusters
+    .filter((cluster) => cluster.number !== leaveOut)
+    .map((cluster) => element("option", { value: cluster.number, selected: cluster.number === chosen }, cluster.title));
+}

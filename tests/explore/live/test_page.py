@@ -1,0 +1,235 @@
+"""The page as a person uses it, in headless Chromium."""
+
+import csv
+import json
+import shutil
+
+import pytest
+from benchmarks.browsing import Page, Program
+from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver.common.by import By
+
+
+@pytest.fixture
+def run_folder(place, tmp_path):
+    """A copy of the run that the test may write to."""
+    shutil.copytree(place / "run", tmp_path / "run", ignore=shutil.ignore_patterns("explore"))
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def start(run_folder, place):
+    """Return a function that starts the program on the run."""
+    running = []
+
+    def make(*arguments):
+        running.append(Program(run_folder, "--metadata", place / "metadata.csv", *arguments))
+        return running[-1]
+
+    yield make
+    for program in running:
+        program.kill()
+
+
+@pytest.fixture
+def browse(tmp_path):
+    """Return a function that opens a browser."""
+    pages = []
+
+    def make(**options):
+        pages.append(Page(tmp_path / "downloads", **options))
+        return pages[-1]
+
+    (tmp_path / "downloads").mkdir()
+    yield make
+    for page in pages:
+        page.driver.quit()
+
+
+@pytest.fixture
+def page(start, browse):
+    found = browse()
+    found.open(start().link)
+    return found
+
+
+def lasso(page):
+    """Draw around the left half of the map."""
+    box = page.all("#map-plot .nsewdrag")[0]
+    width, height = box.size["width"], box.size["height"]
+    moves = ActionChains(page.driver, duration=50).move_to_element_with_offset(
+        box, 2 - width // 2, 2 - height // 2
+    )
+    moves.click_and_hold()
+    for x, y in ((width // 2, 0), (0, height - 5), (-width // 2 + 2, 0), (0, -height + 12)):
+        moves.move_by_offset(x, y)
+    moves.release().perform()
+
+
+def test_open_colour_select_label_undo_reload_export_and_read(page, kind):
+    # open
+    assert len(page.colours()) == 240
+    assert "token" not in page.driver.current_url
+    clusters = page.state()["clusters"]
+    assert len(page.all("[data-cluster]")) == len(clusters) == 4
+
+    # colour
+    page.choose("#colouring", "column-1")
+    page.until(lambda: page.colours()[7] == 21)
+    page.choose("#colouring", "cluster")
+    page.until(lambda: max(page.colours()) == 3)
+
+    # select by lasso, and label
+    lasso(page)
+    page.until(lambda: page.all("#label"))
+    chosen = int(page.all("#panel h2")[0].text.split()[0])
+    assert 10 < chosen < 230
+    page.choose("#target", "new")
+    state = page.after(lambda: page.press("#label"))
+    new = next(cluster for cluster in state["clusters"] if cluster["number"] == 4)
+    assert new["size"] >= chosen
+    assert "moved" in page.status
+    page.until(lambda: max(page.colours()) == 4)
+
+    # undo by the button, redo and undo by keys
+    assert len(page.after(lambda: page.press("#undo"))["clusters"]) == 4
+    keys = ActionChains(page.driver)
+    redo = (
+        keys.key_down(Keys.CONTROL)
+        .key_down(Keys.SHIFT)
+        .send_keys("z")
+        .key_up(Keys.SHIFT)
+        .key_up(Keys.CONTROL)
+    )
+    assert len(page.after(redo.perform)["clusters"]) == 5
+    undo = ActionChains(page.driver).key_down(Keys.CONTROL).send_keys("z").key_up(Keys.CONTROL)
+    assert len(page.after(undo.perform)["clusters"]) == 4
+
+    # answer a question of the page
+    page.press("#tab-questions")
+    page.until(lambda: page.all(".question"))
+    row = int(page.all(".question")[0].get_attribute("data-row"))
+    to = int(page.all(".question [data-to]")[1].get_attribute("data-to"))
+    state = page.after(lambda: page.press(".question [data-to] + [data-to]"))
+    assert state["history"][-1]["words"] == f"Row {row} is of cluster {to}"
+
+    # a reload shows the same
+    page.driver.refresh()
+    page.settled()
+    assert page.state()["history"] == state["history"]
+
+    # export, and read it
+    page.press("#tab-export")
+    page.press("#export-labels-csv")
+    with page.downloaded("labels.csv").open(newline="") as handle:
+        lines = list(csv.DictReader(handle))
+    assert len(lines) == 240
+    assert lines[row]["cluster"] == str(to)
+    assert [int(line["row"]) for line in lines if line["given"] == "1"] == [row]
+    page.press("#export-report")
+    assert page.downloaded("report.html").read_text().startswith("<!DOCTYPE html>")
+    assert page.complaints() == []
+
+
+def test_a_cluster_is_named_merged_and_split(page):
+    page.press("[data-cluster='2']")
+    page.until(lambda: page.all(".features"))
+    assert page.all("#panel .rows [data-row]")
+    page.all("#name")[0].send_keys("<b>Tall</b> ones")
+    state = page.after(lambda: page.press("#panel form button[type=submit]"))
+    assert state["clusters"][2]["title"] == "2: <b>Tall</b> ones"
+    page.until(lambda: "<b>Tall</b> ones" in page.all("#panel h2")[0].text)
+    page.choose("#panel select[aria-label='Cluster to merge into']", "1")
+    assert [one["number"] for one in page.after(lambda: page.press("#merge"))["clusters"]] == [0, 1, 3]
+    page.press("[data-cluster='1']")
+    assert [one["number"] for one in page.after(lambda: page.press("#split"))["clusters"]] == [0, 1, 3, 4]
+    page.press("#tab-history")
+    page.until(lambda: len(page.all(".history li")) == 3)
+    assert page.complaints() == []
+
+
+def test_rows_are_found_selected_and_linked_without_a_mouse(page):
+    """Everything here is done with keys alone."""
+    page.all("#tab-clusters")[0].send_keys(Keys.ARROW_RIGHT)
+    page.until(lambda: page.all("#words"))
+    for row in ("6", "11"):
+        words = page.all("#words")[0]
+        words.clear()
+        words.send_keys(row + Keys.ENTER)
+        page.until(lambda row=row: page.all(f"#panel [data-row='{row}']"))
+        found = page.all(f"#panel [data-row='{row}']")[0]
+        found.send_keys(Keys.ENTER)
+        page.until(lambda found=found: found.get_attribute("aria-pressed") == "true")
+        assert page.driver.switch_to.active_element == found
+    page.until(lambda: page.all("#panel h2")[0].text == "2 selected rows")
+    state = page.after(lambda: page.all("#together")[0].send_keys(Keys.ENTER))
+    assert state["history"][-1]["words"] == "Rows 6, 11 are of one cluster"
+    found = page.run("return fetch('/api/rows?rows=6,11').then((answer) => answer.json())")
+    assert found[0]["cluster"] == found[1]["cluster"]
+
+
+def test_texts_of_the_data_stay_text(page, evil):
+    page.press("[data-cluster='0']")
+    page.until(lambda: page.all(".features"))
+    assert evil in [name.get_attribute("title") for name in page.all(".features .name")]
+    page.choose("#colouring", "column-2")
+    page.until(lambda: any(evil in chip.text for chip in page.all("#legend button")))
+    page.press("#tab-selection")
+    page.all("#words")[0].send_keys("thing 239" + Keys.ENTER)
+    page.until(lambda: any(evil in small.text for small in page.all("#panel small")))
+    dot = page.run(
+        "const plot = document.getElementById('map-plot'), size = plot._fullLayout;"
+        "const box = plot.getBoundingClientRect();"
+        "return [size.xaxis.l2p(plot.data[0].x[5]) + size.xaxis._offset - box.width / 2,"
+        " size.yaxis.l2p(plot.data[0].y[5]) + size.yaxis._offset - box.height / 2]"
+    )
+    hover = ActionChains(page.driver).move_to_element_with_offset(page.all("#map-plot")[0], *map(round, dot))
+    hover.perform()
+    page.until(lambda: evil in page.all("#tip")[0].text)
+    assert page.run("return window.hurt") is None
+    assert page.all("main img[src=x]") == page.all("#tip img[src=x]") == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_part_fits_the_screen_in_light_and_in_dark(start, browse, width, dark):
+    page = browse(width=width, height=844, dark=dark)
+    page.open(start().link)
+    for tab in ("clusters", "selection", "questions", "history", "export"):
+        page.press(f"#tab-{tab}")
+        assert page.run("return document.documentElement.scrollWidth") <= width
+    page.press("#tab-clusters")
+    page.press("[data-cluster='0']")
+    page.until(lambda: page.all(".features"))
+    assert page.run("return document.documentElement.scrollWidth") <= width
+    ink, paper = page.run(
+        "const look = getComputedStyle(document.body); return [look.color, look.backgroundColor]"
+    )
+    lightness = [sum(int(part) for part in colour.strip("rgba()").split(",")[:3]) for colour in (ink, paper)]
+    assert abs(lightness[0] - lightness[1]) > 450
+    assert (lightness[0] > lightness[1]) == dark
+
+
+def test_every_control_has_a_name(page):
+    page.press("[data-cluster='0']")
+    page.until(lambda: page.all(".features"))
+    for element in page.driver.find_elements(
+        By.CSS_SELECTOR, "button, select, input, a, [role=img], [role=group]"
+    ):
+        assert element.accessible_name, element.get_attribute("outerHTML")
+
+
+def test_an_answer_survives_the_death_of_the_program(start, browse, run_folder):
+    first, page = start(), browse()
+    page.open(first.link)
+    page.press("#tab-questions")
+    state = page.after(lambda: page.press(".question [data-to] + [data-to]"))
+    first.kill()
+    page.press("#undo")
+    page.until(lambda: "does not answer" in page.status)
+    (line,) = (run_folder / "explore" / "answers.jsonl").read_text().splitlines()
+    assert json.loads(line)["answer"]["kind"] == "label"
+    page.open(start().link)
+    again = page.state()
+    assert again["history"] == state["history"]
+    assert again["clusters"] == state["clusters"]
