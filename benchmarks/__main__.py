@@ -36,6 +36,27 @@ def accuracy(
 
 
 @app.command()
+def peers(
+    sets: Annotated[str, typer.Option(help="Names with commas between them; all 18 by default.")] = "",
+    methods: Annotated[
+        str, typer.Option(help="Peers and our methods, with commas between them; all by default.")
+    ] = "",
+    seeds: int = 3,
+    rates: Annotated[str, typer.Option(help="Shares of incomplete rows, with commas between them.")] = "0",
+    limit: Annotated[int, typer.Option(help="Processor seconds after which a run is given up.")] = 600,
+    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+    tag: Annotated[str, typer.Option(help="Name of the file of results.")] = "peers",
+) -> None:
+    """Our methods and their peers on the same rows: scores, seconds and memory; goes on where it was stopped."""
+    from benchmarks.compare import run_peers
+
+    names = sets.split(",") if sets else [one.name for one in (*SEVERAL, *SINGLE)]
+    shares = [float(rate) for rate in rates.split(",")]
+    chosen = methods.split(",") if methods else []
+    run_peers(names, chosen, range(seeds), data, rates=shares, limit=limit, tag=tag)
+
+
+@app.command()
 def speed(method: Literal["pcx", "mvsib"] = "pcx", rows: int = 14_000, rounds: int = 3) -> None:
     """Compare a training epoch with a bare torch loop; PCX also with the machine's peak."""
     from benchmarks.contrast import run_contrast_speed
