@@ -134,6 +134,35 @@ def scale(rows: str = "20000,100000,1000000", sweeps: int = 10) -> None:
     run_scale([int(number) for number in rows.split(",")], sweeps)
 
 
+@app.command()
+def scaling(
+    methods: Annotated[str, typer.Option(help="Names with commas between them; all five by default.")] = "",
+    rows: Annotated[str, typer.Option(help="Numbers with commas between them; up to a million by default.")] = "",
+    epochs: int = 2,
+) -> None:
+    """Seconds, memory and ACC of every method from disk as rows grow; goes on where it was stopped."""
+    from benchmarks.scaling import FITS, SIZES, run_scaling
+
+    sizes = [int(number) for number in rows.split(",")] if rows else SIZES
+    run_scaling(methods.split(",") if methods else [*FITS], sizes, epochs)
+
+
+@app.command()
+def limit(rows: int = 5000) -> None:
+    """Share of the machine's matrix-multiply peak that training steps and bare loops reach."""
+    from benchmarks.limit import run_limit
+
+    run_limit(rows)
+
+
+@app.command()
+def render() -> None:
+    """Write the pages of docs/benchmarks and the README's table from the records."""
+    from benchmarks.render import write_pages
+
+    print("\n".join(write_pages()) or "nothing changed")
+
+
 @app.command("new-rows")
 def new_rows(
     sets: Annotated[str, typer.Option(help="Names with commas between them.")] = SPECTRAL,
