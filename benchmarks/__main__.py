@@ -137,7 +137,9 @@ def scale(rows: str = "20000,100000,1000000", sweeps: int = 10) -> None:
 @app.command()
 def scaling(
     methods: Annotated[str, typer.Option(help="Names with commas between them; all five by default.")] = "",
-    rows: Annotated[str, typer.Option(help="Numbers with commas between them; up to a million by default.")] = "",
+    rows: Annotated[
+        str, typer.Option(help="Numbers with commas between them; up to a million by default.")
+    ] = "",
     epochs: int = 2,
 ) -> None:
     """Seconds, memory and ACC of every method from disk as rows grow; goes on where it was stopped."""

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.console import Console
+from rich.table import Table
 
 from benchmarks.accuracy import settings_of
-from benchmarks.peers import CHEAP, DEAR, PEERS, Peer, find_peer
 from benchmarks.forked import forked
+from benchmarks.peers import CHEAP, DEAR, PEERS, Peer, find_peer
 from benchmarks.records import add_record, is_recorded, machine, measured, read_records
 from benchmarks.sets import SETS, unit_tables
 from coterie import amputate, as_views
@@ -46,13 +48,13 @@ def run_peers(
         add_record(tag, {**case, **found, "machine": machine()})
         left = (time.perf_counter() - started) / done * (len(todo) - done)
         print(f"[{done}/{len(todo)}, about {left / 60:.0f} min left] {_line(case, found)}", flush=True)
+    print_peers(tag, names)
 
 
-def usual_methods(n_views: int, *, dear: bool = True) -> list[str]:
+def usual_methods(n_views: int) -> list[str]:
     """Return our methods and the peers for so many views, cheap ones first."""
-    ours = OURS["several" if n_views > 1 else "one"]
-    peers = [peer.name for peer in (*CHEAP, *(DEAR if dear else ())) if n_views > 1 or not peer.several]
-    return [*peers[: len(CHEAP)], *ours, *peers[len(CHEAP) :]] if dear else [*peers, *ours]
+    cheap, dear = ([one.name for one in some if n_views > 1 or not one.several] for some in (CHEAP, DEAR))
+    return [*cheap, *OURS["several" if n_views > 1 else "one"], *dear]
 
 
 def _cases(
@@ -130,6 +132,22 @@ def _peer_labels(
     return labels, costs
 
 
+def print_peers(tag: str, names: Sequence[str]) -> None:
+    """Print the means over seeds of what is recorded of some data sets."""
+    table = Table("data", "missing", "method", "seeds", "ACC", "sd", "NMI", "CPU s", "peak MB", title=tag)
+    runs: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for one in read_records(tag):
+        if one["data"] in names and "failed" not in one:
+            runs.setdefault((one["data"], one["missing"], one["method"]), []).append(one)
+    for (name, missing, method), some in sorted(runs.items(), key=lambda item: item[0][:2]):
+        found = [one["scores"]["accuracy"] for one in some]
+        means = [np.mean([one[key] for one in some]) for key in ("cpu_seconds", "peak_mb")]
+        nmi = np.mean([one["scores"]["nmi"] for one in some])
+        shown = [f"{np.mean(found):.3f}", f"{np.std(found):.3f}", f"{nmi:.3f}", *(f"{m:.1f}" for m in means)]
+        table.add_row(name, f"{missing:g}", method, str(len(some)), *shown)
+    Console(width=110).print(table)
+
+
 def scores_of(truth: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     """Return all scores; rows without a label are wrong in ACC and one cluster more in the other scores."""
     scores = score_all(truth, labels)
@@ -137,8 +155,3 @@ def scores_of(truth: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     if not kept.all():
         scores["accuracy"] = float(kept.mean() * accuracy(truth[kept], labels[kept])) if kept.any() else 0.0
     return {key: round(float(value), 4) for key, value in scores.items()}
-
-
-def kept_records(tag: str = TAG) -> list[dict[str, Any]]:
-    """Return the records of runs that ended, with settings that are still the defaults."""
-    return [one for one in read_records(tag) if "failed" not in one and one["settings"] == _method(one["method"])["settings"]]

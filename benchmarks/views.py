@@ -59,7 +59,10 @@ def run_missing(
 def _peers(views: Views, mask: np.ndarray, truth: np.ndarray, seed: int) -> dict[str, float]:
     """Return ACC of k-means on mean-filled views of standardised columns, and of rows of unit length."""
     scores = {}
-    tables = {"k-means": _standardised(views, mask), "k-means, unit rows": np.hstack(unit_tables(views, mask))}
+    tables = {
+        "k-means": _standardised(views, mask),
+        "k-means, unit rows": np.hstack(unit_tables(views, mask)),
+    }
     for name, filled in tables.items():
         labels = KMeans(len(np.unique(truth)), n_init=10, random_state=seed).fit_predict(filled)
         scores[name] = round(accuracy(truth, labels), 4)

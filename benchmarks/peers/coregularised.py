@@ -23,8 +23,8 @@ def coregularised(
     .. math:: \max \sum_v \mathrm{tr}(U_v^\top L_v U_v)
               + \lambda \sum_{v \ne w} \mathrm{tr}(U_v U_v^\top U_w U_w^\top)
 
-    over orthonormal U_v (n, k), with L_v the normalised Gaussian kernel of a view and :math:`\lambda` `weight`. Given the
-    others, U_v holds the top eigenvectors of :math:`L_v + \lambda \sum_w U_w U_w^\top`. The paper clusters the
+    over orthonormal U_v (n, k), with L_v the normalised Gaussian kernel of a view and :math:`\lambda` `weight`.
+    Given the others, U_v holds the top eigenvectors of :math:`L_v + \lambda \sum_w U_w U_w^\top`. The paper clusters the
     rows of the most informative view's U; without labels to say which, we take them side by side.
     """
     kernels = [gaussian_kernel(table) for table in tables]
@@ -51,6 +51,10 @@ def _top(
     kernel: np.ndarray, others: Sequence[np.ndarray], k: int, weight: float, start: np.ndarray
 ) -> np.ndarray:
     def product(x: np.ndarray) -> np.ndarray:
-        return kernel @ x.astype(kernel.dtype) + weight * sum((u @ (u.T @ x) for u in others), np.zeros_like(x))
+        return kernel @ x.astype(kernel.dtype) + weight * sum(
+            (u @ (u.T @ x) for u in others), np.zeros_like(x)
+        )
 
-    return eigsh(LinearOperator(kernel.shape, product, dtype=np.float64), k, which="LA", v0=start, tol=1e-4)[1]
+    return eigsh(LinearOperator(kernel.shape, product, dtype=np.float64), k, which="LA", v0=start, tol=1e-4)[
+        1
+    ]

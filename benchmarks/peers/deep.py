@@ -68,7 +68,7 @@ def _labels(method: str, network: str, rows: np.ndarray, k: int, seed: int) -> n
 
 
 class _Rows(Dataset):
-    """Rows with their numbers, a batch at a time: clustpy's own take them one by one, which costs more than the network."""
+    """Rows with their numbers, a batch at a time; one by one, as clustpy's own, costs more than the network."""
 
     def __init__(self, rows: np.ndarray) -> None:
         self.rows = torch.from_numpy(rows)

@@ -17,9 +17,7 @@ from coterie.ops.simplex import project_simplex
 _STEPS = 100
 
 
-def lmvsc(
-    tables: Sequence[np.ndarray], k: int, seed: int, *, least_anchors: int, ridge: float
-) -> np.ndarray:
+def lmvsc(tables: Sequence[np.ndarray], k: int, seed: int, *, least_anchors: int, ridge: float) -> np.ndarray:
     """Return spectral clustering of what each view's rows are mixed of: its anchors, k-means centres."""
     m = min(max(least_anchors, k), len(tables[0]))
     parts = [

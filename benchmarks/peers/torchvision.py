@@ -1,4 +1,4 @@
-"""A stand-in for torchvision, which clustpy imports and of which it uses nothing here: there is no build for a CPU's torch."""
+"""A stand-in for torchvision, which clustpy imports and does not use here: there is no build for a CPU's torch."""
 
 from __future__ import annotations
 

@@ -10,14 +10,14 @@ from benchmarks.render.figures import Record, amount, grouped, made_by, short, t
 INTRO = """# Cost: growth with rows, and the machine's limit
 
 ## As rows grow
-Ten planted groups in up to four views on disk, 1,000 columns in all (500 for the methods that take one view); few epochs,
-for what is asked is how cost grows. Processor seconds of a whole fit on one thread. The exponent is that of a power law
-through the points: 1 is linear; below 1 the fixed costs of the start still count.
+Ten planted groups in up to four views on disk, 1,000 columns in all (500 for the methods that take one view); few
+epochs, for what is asked is how cost grows. Processor seconds of a whole fit on one thread. The exponent is that of a
+power law through the points: 1 is linear; below 1 the fixed costs of the start still count.
 """
 LIMIT = """## The machine's limit
-Matrix products of each training step over the rate of a product of two 1,024 x 1,024 matrices in the same run, the median over
-steps; the bare loop does forward, backward and step over the same layers and nothing else. LargeMvCNet trains only if asked
-to (`max_epochs`); FUCSMF multiplies sparse matrices, which no such limit fits.
+Matrix products of each training step over the rate of a product of two 1,024 x 1,024 matrices in the same run, the
+median over steps; the bare loop does forward, backward and step over the same layers and nothing else. LargeMvCNet
+trains only if asked to (`max_epochs`); FUCSMF multiplies sparse matrices, which no such limit fits.
 """
 RATIOS = """## An epoch beside a bare loop
 Ratios within one run, by the wall clock on an idle machine.
@@ -26,7 +26,7 @@ Ratios within one run, by the wall clock on an idle machine.
 
 def page() -> str:
     """Return the page."""
-    growth = [*read_records("scaling")]
+    growth = read_records("scaling")
     scaled = _growth(growth) if growth else "Not measured yet.\n"
     limits = _limits(read_records("limit")) if read_records("limit") else "Not measured yet.\n"
     return "\n".join(
@@ -89,16 +89,14 @@ def _growth(records: list[Record]) -> str:
 
 def _by_part() -> str:
     """Return earlier measurements that tell the parts of a fit from each other."""
-    lines = [
-        [one["method"], f"{one['rows']:,}", str(one["epochs"]), amount(one["cpu_seconds"]), amount(one["peak_mb"]),
-         short(one["accuracy"]), amount(one.get("cpu_seconds_before_the_epochs", 0.0)) if "cpu_seconds_before_the_epochs" in one else ""]
-        for one in read_records("growth")
-    ]  # fmt: skip
-    lines += [
-        ["LargeMvCNet", f"{one['rows']:,}", str(one["sweeps"]), amount(one["cpu_seconds"]), amount(one["peak_mb"]),
-         short(one["accuracy"]), ""]
-        for one in read_records("scale")
-    ]  # fmt: skip
+    before = "cpu_seconds_before_the_epochs"
+    runs = [*read_records("growth")]
+    runs += [{**one, "method": "LargeMvCNet", "epochs": one["sweeps"]} for one in read_records("scale")]
+    lines = []
+    for one in runs:
+        costs = [amount(one["cpu_seconds"]), amount(one["peak_mb"]), short(one["accuracy"])]
+        apart = amount(one[before]) if before in one else ""
+        lines.append([one["method"], f"{one['rows']:,}", str(one["epochs"]), *costs, apart])
     headers = ("method", "rows", "epochs", "CPU s", "peak MB", "ACC", "CPU s before the epochs")
     commands = made_by(
         "python -m benchmarks growth --epochs 2",

@@ -70,9 +70,15 @@ def newest(records: Iterable[Record]) -> list[Record]:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown; all columns but the first are aligned to the right."""
-    lines = [headers, ["---", *["---:"] * (len(headers) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+    """Return a table in Markdown; columns of numbers are aligned to the right."""
+    lines = list(rows)
+    rule = ["---:" if _is_number([line[c] for line in lines]) else "---" for c in range(len(headers))]
+    return "\n".join("| " + " | ".join(line) + " |" for line in (headers, rule, *lines)) + "\n"
+
+
+def _is_number(cells: Sequence[str]) -> bool:
+    shown = [cell for cell in cells if cell]
+    return bool(shown) and all(cell.lstrip("-.")[:1].isdigit() for cell in shown)
 
 
 def made_by(*commands: str) -> str:

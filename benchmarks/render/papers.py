@@ -22,8 +22,8 @@ _NAMES = {
 
 INTRO = """# The papers' tables
 
-What each paper prints, and what our method with its defaults reaches on the same data: mean ± standard deviation over seeds
-(for FUCSMF over draws of labels), last epoch. Rows of data that we do not have are named, not guessed. What is
+What each paper prints, and what our method with its defaults reaches on the same data: mean ± standard deviation over
+seeds (for FUCSMF over draws of labels), last epoch. Rows of data that we do not have are named, not guessed. What is
 wrong in the papers' equations is on the page of [errata](../errata.md).
 """
 
@@ -44,7 +44,7 @@ def _lines(method: str, row: dict[str, Any]) -> Iterator[list[str]]:
     for number, (score, printed) in enumerate(row["printed"].items()):
         ours = _figure(method, score, runs)
         shown = [str(ours), str(ours.runs), short(ours.mean - printed)] if ours else ["not measured", "", ""]
-        why = row["reason"] if number == 0 else ""
+        why = row["reason"] if number == 0 else row.get("more", {}).get(score, "")
         yield [row["where"], row["data"], _NAMES[score], short(printed), *shown, why]
 
 

@@ -22,19 +22,27 @@ from benchmarks.sets import SETS, SEVERAL, SINGLE
 
 COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks peers"
 GOAL = 13
-_OURS = {"LargeMvCNet": COLOURS[0], "MVSIB": COLOURS[1], "PCX": COLOURS[2], "SSCNet": COLOURS[3], "SSC": COLOURS[4]}
+_OURS = {
+    "LargeMvCNet": COLOURS[0],
+    "MVSIB": COLOURS[1],
+    "PCX": COLOURS[2],
+    "SSCNet": COLOURS[3],
+    "SSC": COLOURS[4],
+}
 
 INTRO = """# Beside what you use today
 
 Every method got the same rows and the true number of clusters, ran with its defaults in a process of its own on one
-thread, and never saw a label. Peers see each view with rows of unit length, those for one table see the views side by side;
-our methods choose their scaling themselves. HDBSCAN takes no number of clusters, and its noise rows count as wrong.
-clustpy's networks have PCX's layers, batches and number of epochs, two fifths of them before there are clusters. GaussianMixture works
-on 32 principal axes with diagonal covariances. Co-regularised spectral clustering, LMVSC and the two graph baselines are
-small reference methods of ours in `benchmarks/peers`; their settings were fixed beforehand.
+thread, and never saw a label. Peers see each view with rows of unit length, those for one table see the views side by
+side; our methods choose their scaling themselves. HDBSCAN takes no number of clusters, and its noise rows count as
+wrong. clustpy's networks have PCX's layers, batches and number of epochs, two fifths of them before there are
+clusters. GaussianMixture works on 32 principal axes with diagonal covariances. Co-regularised spectral clustering,
+LMVSC and the two graph baselines are small reference methods of ours in `benchmarks/peers`; their settings were fixed
+beforehand.
 
-ACC is the mean over seeds ± standard deviation, or one seed where nothing follows. Seconds are those of one processor, for the machine did
-other work as well. Our accuracies take in the records of `python -m benchmarks accuracy`, up to five seeds.
+ACC is the mean over seeds ± standard deviation, of one seed where no deviation follows. Seconds are those of one
+processor, for the machine did other work as well. Our accuracies take in the records of `python -m benchmarks
+accuracy`, up to five seeds.
 """
 
 
@@ -56,14 +64,14 @@ def page() -> str:
 def drawings() -> dict[str, str]:
     """Return the plots by file name."""
     found = standings()
-    return {
-        f"frontier-{word}.svg": drawing(
-            [_panel(one.name, found[one.name]) for one in some if found[one.name]],
-            columns=4,
-            legend=[*_OURS.items(), ("peers", GREY)],
-        )
-        for word, some in (("several", SEVERAL), ("one", SINGLE))
-    }
+    made = {}
+    for word, some in (("several", SEVERAL), ("one", SINGLE)):
+        shown = {one.name: found[one.name] for one in some if found[one.name]}
+        used = {one.method for methods in shown.values() for one in methods}
+        legend = [(name, colour) for name, colour in _OURS.items() if name in used]
+        panels = [_panel(name, methods) for name, methods in shown.items()]
+        made[f"frontier-{word}.svg"] = drawing(panels, 4, [*legend, ("peers", GREY)])
+    return made
 
 
 def _panel(name: str, methods: Sequence[Standing]) -> Panel:
@@ -118,13 +126,20 @@ def _versus(found: dict[str, list[Standing]]) -> str:
                 str(sum(not one.ours for one in methods)),
             ]
         )
-    headers = ("data", "best of ours", "seeds", "best peer", "seeds", "difference", "on the frontier", "peers measured")
+    headers = (
+        "data",
+        "best of ours",
+        "seeds",
+        "best peer",
+        "seeds",
+        "difference",
+        "on the frontier",
+        "peers measured",
+    )
     return table(headers, rows)
 
 
-def _matrix(
-    found: dict[str, list[Standing]], names: Sequence[str], shown: Callable[[Standing], str]
-) -> str:
+def _matrix(found: dict[str, list[Standing]], names: Sequence[str], shown: Callable[[Standing], str]) -> str:
     by_method: dict[str, dict[str, Standing]] = {}
     for name in names:
         for one in found[name]:
@@ -157,7 +172,9 @@ def _missing() -> str:
             means = {n: Figure.of([r["scores"]["accuracy"] for r in some]) for n, some in cells.items()}
             shown = method if method in PEERS else f"**{method}**"
             rows.append([shown, f"{rate:g}", *(str(means[n]) if n in means else "" for n in names)])
-    text = "ACC with this share of the rows incomplete. k-means sees the mean of a view where it is missing.\n"
+    text = (
+        "ACC with this share of the rows incomplete. k-means sees the mean of a view where it is missing.\n"
+    )
     return "\n".join([text, table(["", "share", *names], rows), made_by(f"{COMMAND} --rates 0,0.3,0.5")])
 
 

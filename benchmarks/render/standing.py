@@ -28,13 +28,11 @@ class Standing:
 def standings() -> dict[str, list[Standing]]:
     """Return by data set what each method with a record reaches, on complete rows, the peers' first.
 
-    Our methods' accuracies are those of all seeds in `peers` and `accuracy`; costs are those measured beside the peers
-    where they were, for there one thread did everything.
+    Our methods' accuracies are those of all seeds in `peers` and `accuracy`; their costs are those measured beside
+    the peers, on one thread, where there are such.
     """
     beside = [one for one in newest(ended()) if not one["missing"]]
-    alone = [
-        {**one, "ours": True} for one in newest(r for r in read_records("accuracy") if not r["params"])
-    ]
+    alone = [{**one, "ours": True} for one in newest(r for r in read_records("accuracy") if not r["params"])]
     found: dict[str, list[Standing]] = {name: [] for name in EIGHTEEN}
     for (name, method), runs in grouped([*beside, *alone], lambda one: (one["data"], one["method"])).items():
         if name in found:
@@ -70,9 +68,7 @@ def _standing(method: str, runs: Sequence[Record]) -> Standing:
 
 def best(methods: Iterable[Standing], *, ours: bool) -> Standing | None:
     """Return the most accurate of our methods, or of the peers."""
-    return max(
-        (one for one in methods if one.ours == ours), key=lambda one: one.accuracy.mean, default=None
-    )
+    return max((one for one in methods if one.ours == ours), key=lambda one: one.accuracy.mean, default=None)
 
 
 def frontier(methods: Sequence[Standing]) -> list[Standing]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -70,7 +70,7 @@ def _panel(panel: Panel) -> list[str]:
             _HEIGHT - _BOTTOM - up * (_HEIGHT - _TOP - _BOTTOM),
         )
 
-    parts = [_text(_WIDTH / 2, 14, panel.title, "middle", bold=True)]
+    parts = [_text(_WIDTH / 2, 14, panel.title, "middle", bold=True), _text(4, 14, "ACC", "start", size=8)]
     parts += _axes(panel, at, (low, high), (floor, ceiling))
     for one in panel.series:
         parts += _drawn(one, [at(point) for point in one.points])
@@ -96,7 +96,10 @@ def _drawn(one: Series, places: Sequence[tuple[float, float]]) -> list[str]:
 
 
 def _axes(
-    panel: Panel, at: object, across: tuple[float, float], up: tuple[float, float]
+    panel: Panel,
+    at: Callable[[tuple[float, float]], tuple[float, float]],
+    across: tuple[float, float],
+    up: tuple[float, float],
 ) -> list[str]:
     bottom = _HEIGHT - _BOTTOM
     parts = [
@@ -105,13 +108,13 @@ def _axes(
     ]
     for value in _ticks(*across, whole=panel.log_x):
         shown = 10**value if panel.log_x else value
-        x, _ = at((shown, up[0]))  # type: ignore[operator]
+        x, _ = at((shown, up[0]))
         parts += [
             f'<path d="M{x:.1f},{bottom} v3" stroke="#444"/>',
             _text(x, bottom + 13, _number(shown), "middle", size=8),
         ]
     for value in _ticks(*up):
-        _, y = at((1.0 if panel.log_x else across[0], value))  # type: ignore[operator]
+        _, y = at((1.0 if panel.log_x else across[0], value))
         parts += [
             f'<path d="M{_LEFT - 3},{y:.1f} h3" stroke="#444"/>',
             _text(_LEFT - 5, y + 3, f"{value:.2f}", "end", size=8),

@@ -112,7 +112,9 @@ def _labels() -> list[Panel]:
             for name, colour in zip(("FUCSMF", "harmonic"), COLOURS, strict=False)
         ]
         best = [(one["labels"], _best_spreading(one)) for one in counted]
-        panels.append(Panel(data, [*series, Series("best LabelSpreading", best, COLOURS[2])], "labels a class"))
+        panels.append(
+            Panel(data, [*series, Series("best LabelSpreading", best, COLOURS[2])], "labels a class")
+        )
     return panels
 
 
