@@ -4,7 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check clean
+# `make bench`: built-in data, all methods and peers, three seeds, in two processes; a table each.
+BENCH_SETS := digits multiview-digits
+
+.PHONY: demo test check bench clean
 
 demo: $(READY)
 	$(BIN)/coterie demo --out demo
@@ -16,6 +19,16 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+bench: $(VENV)/.bench
+	$(MAKE) -j2 $(BENCH_SETS:%=bench-%)
+
+bench-%: $(VENV)/.bench
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks peers --sets $* --seeds 3 --limit 300 --tag bench
+
+$(VENV)/.bench: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	touch $@
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -24,8 +24,8 @@ def coregularised(
               + \lambda \sum_{v \ne w} \mathrm{tr}(U_v U_v^\top U_w U_w^\top)
 
     over orthonormal U_v (n, k), with L_v the normalised Gaussian kernel of a view and :math:`\lambda` `weight`.
-    Given the others, U_v holds the top eigenvectors of :math:`L_v + \lambda \sum_w U_w U_w^\top`. The paper clusters the
-    rows of the most informative view's U; without labels to say which, we take them side by side.
+    Given the others, U_v holds the top eigenvectors of :math:`L_v + \lambda \sum_w U_w U_w^\top`. The paper clusters
+    the rows of the most informative view's U; without labels to say which, we take them side by side.
     """
     kernels = [gaussian_kernel(table) for table in tables]
     start = np.random.default_rng(seed).standard_normal(len(tables[0]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.render import costs, papers, peers, sweeps
-from benchmarks.render.summary import with_summary
+from benchmarks.render.tables import with_tables
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,7 +19,8 @@ def pages() -> dict[str, str]:
         f"{folder}/costs.md": costs.page(),
         **{f"{folder}/{name}": text for name, text in {**peers.drawings(), **sweeps.drawings()}.items()},
     }
-    return {**made, "README.md": with_summary((ROOT / "README.md").read_text())}
+    written = [ROOT / "README.md", *sorted((ROOT / "docs" / "methods").glob("*.md"))]
+    return made | {str(page.relative_to(ROOT)): with_tables(page.read_text()) for page in written}
 
 
 def write_pages() -> list[str]:

@@ -32,7 +32,10 @@ def standings() -> dict[str, list[Standing]]:
     the peers, on one thread, where there are such.
     """
     beside = [one for one in newest(ended()) if not one["missing"]]
-    alone = [{**one, "ours": True} for one in newest(r for r in read_records("accuracy") if not r["params"])]
+    alone = [
+        {**one, "ours": True, "alone": True}
+        for one in newest(r for r in read_records("accuracy") if not r["params"])
+    ]
     found: dict[str, list[Standing]] = {name: [] for name in EIGHTEEN}
     for (name, method), runs in grouped([*beside, *alone], lambda one: (one["data"], one["method"])).items():
         if name in found:
@@ -55,7 +58,7 @@ def failed() -> list[Record]:
 
 def _standing(method: str, runs: Sequence[Record]) -> Standing:
     by_seed = {one["seed"]: one["scores"]["accuracy"] for one in reversed(runs)}
-    timed = [one for one in runs if "missing" in one] or runs
+    timed = [one for one in runs if "alone" not in one] or runs
     return Standing(
         method,
         runs[0]["rows"],
