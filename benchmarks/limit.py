@@ -19,6 +19,7 @@ from coterie import MVSIB, PCX, LargeMvCNet, SSCNet
 from coterie.engine.loop import Loop
 
 _EPOCHS = 3
+_PRODUCT = 1024
 _SHORT = {"max_epochs": _EPOCHS, "scale": "none", "random_state": 0}
 
 
@@ -42,26 +43,11 @@ def run_limit(n_rows: int = 5000, tag: str = "limit") -> None:
 
 
 def _keep(tag: str, method: str, what: str, n_rows: int, rate: float) -> None:
-    peak = matmul_rate()
+    peak = speed.matmul_peak(_PRODUCT, timed=_timed)
     record = {"method": method, "what": what, "rows": n_rows, "gflops": round(rate, 1)}
     record |= {"peak_gflops": round(peak, 1), "share_of_peak": round(rate / peak, 3)}
     add_record(tag, {**record, "machine": machine()})
     print(record, flush=True)
-
-
-def clock() -> float:
-    """Return processor seconds where one thread does everything, which other work does not change; else the time."""
-    return time.process_time() if torch.get_num_threads() == 1 else time.perf_counter()
-
-
-def matmul_rate(size: int = 1024, repeats: int = 8) -> float:
-    """Return the rate of matrix products in GFLOP/s, the best of some, by the same clock as the steps."""
-    a, best = torch.randn(size, size), np.inf
-    for _ in range(repeats):
-        started = clock()
-        a @ a
-        best = min(best, clock() - started)
-    return 2 * size**3 / best / 1e9
 
 
 def steps_rate(fit: Callable[[], Any]) -> float:
@@ -107,6 +93,9 @@ def _counted(work: Callable[[], Any]) -> float:
 
 
 def _timed(work: Callable[[], Any]) -> float:
-    started = clock()
+    """Return processor seconds, which other work does not change, where one thread does everything; else seconds."""
+    if torch.get_num_threads() > 1:
+        return speed.seconds(work)
+    started = time.process_time()
     work()
-    return clock() - started
+    return time.process_time() - started

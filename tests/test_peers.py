@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 from benchmarks import compare, limit, records, scaling
 from benchmarks.forked import forked
 from benchmarks.peers import CHEAP, PEERS, find_peer, torchvision
@@ -151,4 +152,5 @@ def test_the_rate_of_steps_is_that_of_their_matrix_products():
     assert len(work) == 4  # two batches in each epoch
     layers = 20 * 8 + 8 * 10 + 20 * 10 + 10 * 8 + 8 * 20  # encoder, CI-Unit, decoder
     assert work == [150 * (6 * layers - 2 * 20 * 8)] * 4  # nothing asks for the gradient of the rows
-    assert limit.matmul_rate(64, 2) > 0
+    product = np.ones((64, 64), dtype=np.float32)
+    assert limit.whole_rate(lambda: torch.from_numpy(product) @ torch.from_numpy(product)) > 0
