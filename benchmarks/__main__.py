@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from benchmarks.sets import DEFAULT_FOLDER, LABELLED, SEVERAL, SINGLE
+from coterie.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -44,6 +46,7 @@ def peers(
     seeds: int = 3,
     rates: Annotated[str, typer.Option(help="Shares of incomplete rows, with commas between them.")] = "0",
     limit: Annotated[int, typer.Option(help="Processor seconds after which a run is given up.")] = 600,
+    retry: Annotated[bool, typer.Option(help="Try again what failed before.")] = False,
     data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
     tag: Annotated[str, typer.Option(help="Name of the file of results.")] = "peers",
 ) -> None:
@@ -53,7 +56,7 @@ def peers(
     names = sets.split(",") if sets else [one.name for one in (*SEVERAL, *SINGLE)]
     shares = [float(rate) for rate in rates.split(",")]
     chosen = methods.split(",") if methods else []
-    run_peers(names, chosen, range(seeds), data, rates=shares, limit=limit, tag=tag)
+    run_peers(names, chosen, range(seeds), data, rates=shares, limit=limit, retry=retry, tag=tag)
 
 
 @app.command()
@@ -229,4 +232,7 @@ def solve(
 
 
 if __name__ == "__main__":
-    app()
+    try:
+        app()
+    except InputError as error:
+        sys.exit(str(error))

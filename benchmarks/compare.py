@@ -16,7 +16,7 @@ from rich.table import Table
 from benchmarks.accuracy import settings_of
 from benchmarks.forked import forked
 from benchmarks.peers import CHEAP, DEAR, PEERS, Peer, find_peer
-from benchmarks.records import add_record, is_recorded, machine, measured, read_records
+from benchmarks.records import add_record, is_recorded, machine, measured, read_records, write_records
 from benchmarks.sets import SETS, unit_tables
 from coterie import amputate, as_views
 from coterie.data import Views
@@ -36,10 +36,17 @@ def run_peers(
     *,
     rates: Sequence[float] = (0.0,),
     limit: int = 600,
+    retry: bool = False,
     tag: str = TAG,
 ) -> None:
-    """Measure each method on each data set with each seed that has no record yet; say how much is left."""
+    """Measure each method on each data set with each seed that has no record yet; say how much is left.
+
+    A run that failed has a record too, which says why; `retry` forgets those first.
+    """
     cases = list(_cases(names, methods, seeds, folder, rates))
+    if retry:
+        again = [r for r in read_records(tag) if "failed" in r and any(c.items() <= r.items() for c in cases)]
+        write_records(tag, [one for one in read_records(tag) if one not in again])
     todo = [one for one in cases if not is_recorded(tag, one)]
     print(f"{len(cases) - len(todo)} of {len(cases)} are recorded", flush=True)
     started = time.perf_counter()
@@ -80,6 +87,7 @@ def _method(name: str) -> dict[str, Any]:
         estimator = find_method(name).load()
         return {"method": estimator.__name__, "ours": True, "settings": settings_of(estimator, {})}
     peer = find_peer(name)
+    peer.check_installed()
     return {"method": peer.name, "ours": False, "settings": peer.settings}
 
 

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from benchmarks import compare, limit, records, scaling
+from benchmarks import compare, limit, peers, records, scaling
 from benchmarks.forked import forked
 from benchmarks.peers import CHEAP, PEERS, find_peer, torchvision
 from benchmarks.peers.coregularised import gaussian_kernel
@@ -120,6 +120,25 @@ def test_a_method_that_does_not_exist_is_named(results, tmp_path):
     with pytest.raises(InputError, match="There is no peer 'kmedoids'; the peers are: k-means, "):
         compare.run_peers(["digits"], ["kmedoids"], [0], tmp_path)
     assert find_peer("K-Means").name == "k-means"
+
+
+def test_a_package_that_is_not_installed_is_named(results, tmp_path, monkeypatch):
+    monkeypatch.setattr(peers, "find_spec", lambda name: None if name == "clustpy" else name)
+    with pytest.raises(
+        InputError, match=r"DEC needs clustpy: pip install .*, or leave it out with --methods\."
+    ):
+        compare.run_peers(["digits"], ["k-means", "DEC"], [0], tmp_path)
+    assert not results.exists()
+
+
+def test_what_failed_is_tried_again_only_when_asked(results, tmp_path, monkeypatch):
+    monkeypatch.setattr(compare, "forked", lambda *_, **__: {"failed": "bad luck"})
+    compare.run_peers(["digits"], ["k-means"], [0], tmp_path)
+    monkeypatch.setattr(compare, "forked", lambda *_, **__: {"failed": "again"})
+    compare.run_peers(["digits"], ["k-means"], [0], tmp_path)
+    assert [one["failed"] for one in records.read_records("peers")] == ["bad luck"]
+    compare.run_peers(["digits"], ["k-means"], [0], tmp_path, retry=True)
+    assert [one["failed"] for one in records.read_records("peers")] == ["again"]
 
 
 def test_missing_views_are_the_same_for_all(results, tmp_path):

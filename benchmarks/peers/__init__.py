@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ class Peer:
         Whether it knows what to do with a missing view. The others see the mean of the view there.
     most_rows : int
         Where memory for rows times rows would not suffice.
+    package : str
+        What has to be installed beside coterie.
     """
 
     name: str
@@ -42,6 +45,13 @@ class Peer:
     several: bool = False
     gaps: bool = False
     most_rows: int = 10**9
+    package: str = "sklearn"
+
+    def check_installed(self) -> None:
+        """Raise where its package is not installed."""
+        if find_spec(self.package) is None:
+            install = "pip install -c constraints.txt -e '.[bench]'"
+            raise InputError(f"{self.name} needs {self.package}: {install}, or leave it out with --methods.")
 
     def load(self) -> Callable[..., np.ndarray]:
         """Import the function, with the library it calls."""
@@ -68,13 +78,13 @@ CHEAP = (
     ),
 )
 DEAR = (
-    Peer("SIMCADC", "incomplete.simcadc", several=True, gaps=True),
-    Peer("NEMO", "incomplete.nemo", several=True, gaps=True),
-    Peer("DAIMC", "incomplete.daimc", several=True, gaps=True),
-    Peer("DEC", "deep.dec"),
-    Peer("IDEC", "deep.idec"),
-    Peer("DCN", "deep.dcn"),
-    Peer("VaDE", "deep.vade"),
+    Peer("SIMCADC", "incomplete.simcadc", several=True, gaps=True, package="imml"),
+    Peer("NEMO", "incomplete.nemo", several=True, gaps=True, package="imml"),
+    Peer("DAIMC", "incomplete.daimc", several=True, gaps=True, package="imml"),
+    Peer("DEC", "deep.dec", package="clustpy"),
+    Peer("IDEC", "deep.idec", package="clustpy"),
+    Peer("DCN", "deep.dcn", package="clustpy"),
+    Peer("VaDE", "deep.vade", package="clustpy"),
 )
 PEERS = {peer.name: peer for peer in (*CHEAP, *DEAR)}
 

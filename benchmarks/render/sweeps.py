@@ -58,22 +58,22 @@ def _means(runs: Iterable[Record]) -> dict[str, Figure]:
 
 def _sweeps() -> dict[str, tuple[str, list[Panel], list[str]]]:
     """Return by file name what each sweep is called, its panels and the commands that make it."""
-    accuracy = "python -m benchmarks accuracy --tag ablations"
+    accuracy = "python -m benchmarks accuracy --tag sweeps --seeds 3"
     return {
         "layers.svg": (
             "Layers of LargeMvCNet",
             _by_parameter("LargeMvCNet", "n_layers", 2),
-            [f"{accuracy} --method largemvcnet --seeds 3 --params '{{\"n_layers\": 5}}'"],
+            [f"{accuracy} --method largemvcnet --params '{{\"n_layers\": 5}}'"],
         ),
         "anchors.svg": (
             "Anchors of LargeMvCNet",
             _by_parameter("LargeMvCNet", "n_anchors", None),
-            [f"{accuracy} --method largemvcnet --seeds 3 --params '{{\"n_anchors\": 20}}'"],
+            [f"{accuracy} --method largemvcnet --sets msrc_v1 --params '{{\"n_anchors\": 14}}'"],
         ),
         "blocks.svg": (
             "Blocks of SSCNet",
             _by_parameter("SSCNet", "n_blocks", 2),
-            [f"{accuracy} --method sscnet --sets digits --seeds 3 --params '{{\"n_blocks\": 4}}'"],
+            [f"{accuracy} --method sscnet --sets digits --params '{{\"n_blocks\": 4}}'"],
         ),
         "labels.svg": ("Labels a class", _labels(), ["python -m benchmarks labels"]),
         "missing.svg": (
@@ -86,9 +86,8 @@ def _sweeps() -> dict[str, tuple[str, list[Panel], list[str]]]:
 
 def _by_parameter(method: str, name: str, default: int | None) -> list[Panel]:
     """Return one panel a data set of ACC against a parameter that the ablations vary alone."""
-    varied = [
-        one for one in read_records("ablations") if one["method"] == method and [*one["params"]] == [name]
-    ]
+    found = [*read_records("ablations"), *read_records("sweeps")]
+    varied = [one for one in found if one["method"] == method and [*one["params"]] == [name]]
     panels = []
     for data, runs in grouped(varied, lambda one: one["data"]).items():
         values = grouped(runs, lambda one: one["params"][name])
