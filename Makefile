@@ -24,7 +24,7 @@ bench: $(VENV)/.bench
 	$(MAKE) -j2 $(BENCH_SETS:%=bench-%)
 
 bench-%: $(VENV)/.bench
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks peers --sets $* --seeds 3 --limit 300 --tag bench
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks peers --sets $* --seeds 3 --limit 150 --tag bench
 
 $(VENV)/.bench: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'

@@ -44,10 +44,10 @@ def _run(
     resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    with (
-        Path(os.devnull).open("w") as nowhere,
-        contextlib.redirect_stdout(nowhere),
-    ):  # peers print what they like
+    with contextlib.ExitStack() as quiet:  # peers print what they like
+        nowhere = quiet.enter_context(Path(os.devnull).open("w"))
+        quiet.enter_context(contextlib.redirect_stdout(nowhere))
+        quiet.enter_context(contextlib.redirect_stderr(nowhere))
         try:
             found = work(*arguments)
         except Exception as error:  # whatever a peer dies of is what its record says
