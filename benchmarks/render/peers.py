@@ -22,6 +22,7 @@ from benchmarks.sets import SETS, SEVERAL, SINGLE
 
 COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks peers"
 GOAL = 13
+_LEVEL = 0.005
 _OURS = {
     "LargeMvCNet": COLOURS[0],
     "MVSIB": COLOURS[1],
@@ -98,14 +99,27 @@ def _verdict(found: dict[str, list[Standing]]) -> str:
         f"The best coterie method is ahead of every peer measured on **{len(ahead)} of {len(EIGHTEEN)}** data sets "
         f"({GOAL} were aimed at), and some coterie method is on the frontier on **{len(edge)}**.",
     ]
+    close = [name for name in ahead if _lead(found[name]) < _LEVEL]
+    if close:
+        lines.append(f"On {', '.join(close)} it is ahead by less than half a point, which is level.")
     if behind:
         lines.append(f"A peer is level or ahead on {', '.join(behind)}.")
     off = [name for name in measured if name not in edge]
     if off:
         lines.append(f"No method of ours is on the frontier on {', '.join(off)}.")
+    alone = sum(not peer.several for peer in PEERS.values())
+    lines.append(
+        f"There are {len(PEERS)} peers for several views and {alone} for one; the last column says how many of them "
+        "were measured so far. A peer with one seed may stand higher or lower with more."
+    )
     if len(measured) < len(EIGHTEEN):
         lines.append(f"No peer was measured yet on {', '.join(n for n in EIGHTEEN if n not in measured)}.")
     return "\n".join(lines) + "\n"
+
+
+def _lead(methods: Sequence[Standing]) -> float:
+    mine, theirs = best(methods, ours=True), best(methods, ours=False)
+    return mine.accuracy.mean - theirs.accuracy.mean if mine and theirs else 0.0
 
 
 def _versus(found: dict[str, list[Standing]]) -> str:
@@ -121,7 +135,7 @@ def _versus(found: dict[str, list[Standing]]) -> str:
                 str(mine.accuracy.runs),
                 f"{theirs.method} {theirs.accuracy}",
                 str(theirs.accuracy.runs),
-                short(mine.accuracy.mean - theirs.accuracy.mean),
+                short(_lead(methods)),
                 "yes" if is_on_frontier(methods) else "no",
                 str(sum(not one.ours for one in methods)),
             ]
