@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 from benchmarks import render
-from benchmarks.render import figures, standing, tables
+from benchmarks.render import figures, peers, standing, tables
 from benchmarks.render.costs import exponent
 from benchmarks.render.svg import Panel, Series, drawing
 
@@ -93,3 +93,16 @@ def test_a_drawing_is_sound_xml_with_every_point_inside_its_panel():
     for one in circles[1:]:
         assert 30 < float(one.get("cx")) < 250
         assert 20 < float(one.get("cy")) < 190
+
+
+def test_the_verdict_counts_what_is_won_level_and_lost():
+    found = {name: [] for name in standing.EIGHTEEN}
+    found["digits"] = [stand("a", 0.8, 1), stand("b", 0.9, 9, True)]
+    found["usps"] = [stand("a", 0.8, 1), stand("b", 0.802, 9, True)]
+    found["har"] = [stand("a", 0.9, 1), stand("b", 0.5, 9, True)]
+    text = peers._verdict(found)
+    assert "ahead of every peer measured on **2 of 18** data sets" in text
+    assert "on the frontier on **2**" in text
+    assert "On usps it is ahead by less than half a point" in text
+    assert "A peer is level or ahead on har." in text
+    assert "No peer was measured yet on prokaryotic, msrc_v1" in text
