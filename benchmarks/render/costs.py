@@ -33,13 +33,15 @@ def page() -> str:
         [
             INTRO,
             scaled,
-            made_by("OMP_NUM_THREADS=1 python -m benchmarks scaling --rows 10000,30000"),
-            "To a million rows, with hours to spare:\n",
+            made_by(
+                "OMP_NUM_THREADS=1 python -m benchmarks scaling --rows 10000,30000 --methods LargeMvCNet,FUCSMF,PCX"
+            ),
+            "All five methods, to a million rows, with hours to spare:\n",
             made_by("OMP_NUM_THREADS=1 python -m benchmarks scaling"),
             _by_part(),
             LIMIT,
             limits,
-            made_by("OMP_NUM_THREADS=1 python -m benchmarks limit"),
+            made_by("OMP_NUM_THREADS=1 python -m benchmarks limit --rows 1000"),
             RATIOS,
             _ratios(),
             made_by("python -m benchmarks speed", "python -m benchmarks speed --method mvsib"),
@@ -109,11 +111,12 @@ def _by_part() -> str:
 def _limits(records: list[Record]) -> str:
     latest = {(one["method"], one["what"]): one for one in records}
     lines = [
-        [method, what, amount(one["gflops"]), amount(one["peak_gflops"]), short(one["share_of_peak"]),
-         str(one["machine"]["threads"])]
+        [method, what, f"{one['rows']:,}", amount(one["gflops"]), amount(one["peak_gflops"]),
+         short(one["share_of_peak"]), str(one["machine"]["threads"])]
         for (method, what), one in latest.items()
     ]  # fmt: skip
-    return table(["method", "what", "GFLOP/s", "peak GFLOP/s", "share of the peak", "threads"], lines)
+    headers = ["method", "what", "rows", "GFLOP/s", "peak GFLOP/s", "share of the peak", "threads"]
+    return table(headers, lines)
 
 
 def _ratios() -> str:
