@@ -5,7 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ROOT := $(shell test "$$(id -u)" = 0 || echo sudo)
 
-.PHONY: demo test check browser faults clean
+# `make bench`: built-in data, all methods and peers, three seeds, in two processes; a table each.
+BENCH_SETS := digits multiview-digits
+
+.PHONY: demo test check browser bench faults clean
 
 demo: $(READY)
 	$(BIN)/coterie demo --out demo
@@ -25,6 +28,16 @@ faults: $(READY)
 browser:
 	command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
 		{ $(ROOT) apt-get update -q && $(ROOT) apt-get install -q -y --no-install-recommends chromium chromium-driver fonts-dejavu-core; }
+
+bench: $(VENV)/.bench
+	$(MAKE) -j2 $(BENCH_SETS:%=bench-%)
+
+bench-%: $(VENV)/.bench
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks peers --sets $* --seeds 3 --limit 150 --tag bench
+
+$(VENV)/.bench: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	touch $@
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from benchmarks.sets import DEFAULT_FOLDER, LABELLED, SEVERAL, SINGLE
+from coterie.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -35,6 +37,28 @@ def accuracy(
     usual = [one.name for one in (SEVERAL if method in ("largemvcnet", "mvsib") else SINGLE)]
     names = sets.split(",") if sets else usual
     run_accuracy(method, names, range(seeds), data, tag=tag, params=json.loads(params))
+
+
+@app.command()
+def peers(
+    sets: Annotated[str, typer.Option(help="Names with commas between them; all 18 by default.")] = "",
+    methods: Annotated[
+        str, typer.Option(help="Peers and our methods, with commas between them; all by default.")
+    ] = "",
+    seeds: int = 3,
+    rates: Annotated[str, typer.Option(help="Shares of incomplete rows, with commas between them.")] = "0",
+    limit: Annotated[int, typer.Option(help="Processor seconds after which a run is given up.")] = 600,
+    retry: Annotated[bool, typer.Option(help="Try again what failed before.")] = False,
+    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+    tag: Annotated[str, typer.Option(help="Name of the file of results.")] = "peers",
+) -> None:
+    """Our methods and their peers on the same rows: scores, seconds and memory; goes on where it was stopped."""
+    from benchmarks.compare import run_peers
+
+    names = sets.split(",") if sets else [one.name for one in (*SEVERAL, *SINGLE)]
+    shares = [float(rate) for rate in rates.split(",")]
+    chosen = methods.split(",") if methods else []
+    run_peers(names, chosen, range(seeds), data, rates=shares, limit=limit, retry=retry, tag=tag)
 
 
 @app.command()
@@ -113,6 +137,37 @@ def scale(rows: str = "20000,100000,1000000", sweeps: int = 10) -> None:
     from benchmarks.views import run_scale
 
     run_scale([int(number) for number in rows.split(",")], sweeps)
+
+
+@app.command()
+def scaling(
+    methods: Annotated[str, typer.Option(help="Names with commas between them; all five by default.")] = "",
+    rows: Annotated[
+        str, typer.Option(help="Numbers with commas between them; up to a million by default.")
+    ] = "",
+    epochs: int = 2,
+) -> None:
+    """Seconds, memory and ACC of every method from disk as rows grow; goes on where it was stopped."""
+    from benchmarks.scaling import FITS, SIZES, run_scaling
+
+    sizes = [int(number) for number in rows.split(",")] if rows else SIZES
+    run_scaling(methods.split(",") if methods else [*FITS], sizes, epochs)
+
+
+@app.command()
+def limit(rows: int = 5000) -> None:
+    """Share of the machine's matrix-multiply peak that training steps and bare loops reach."""
+    from benchmarks.limit import run_limit
+
+    run_limit(rows)
+
+
+@app.command()
+def render() -> None:
+    """Write the pages of docs/benchmarks and the README's table from the records."""
+    from benchmarks.render import write_pages
+
+    print("\n".join(write_pages()) or "nothing changed")
 
 
 @app.command("new-rows")
@@ -264,4 +319,7 @@ def explorer(
 
 
 if __name__ == "__main__":
-    app()
+    try:
+        app()
+    except InputError as error:
+        sys.exit(str(error))

@@ -10,7 +10,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +61,17 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "processor": platform.processor() or platform.machine(),
-        "versions": versions(),
+        "versions": {**versions(), **_peer_versions()},
         "commit": commit(),
     }
+
+
+def _peer_versions() -> dict[str, str]:
+    found = {}
+    for package in ("clustpy", "imml"):
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
 
 
 def commit() -> str:

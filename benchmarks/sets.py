@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from coterie.data import Views, load_digits, load_multiview_digits, read_views
+from coterie.data.scaling import unit_rows
 from coterie.errors import InputError
 
 DEFAULT_FOLDER = Path(__file__).parents[2] / "shared" / "datasets"
@@ -76,6 +77,21 @@ SEVERAL = (
 
 BUILT_IN = (BenchmarkSet("multiview-digits", None, None, None, None, None),)
 SETS = {one.name: one for one in (*SINGLE, *LARGE, *SEVERAL, *BUILT_IN)}
+
+
+def unit_tables(views: Views, mask: np.ndarray) -> list[np.ndarray]:
+    """Return views whose rows have unit length, with the mean of the others where a view is missing.
+
+    The views weigh the same however many rows of zeros they have.
+    """
+    blocks = []
+    for v, block in enumerate(views.read(slice(None))):
+        scaled = unit_rows(block)
+        own = scaled[mask[:, v]]
+        size = np.sqrt(np.square(own).sum(axis=1).mean())
+        filled = np.where(mask[:, v : v + 1], scaled, own.mean(axis=0))
+        blocks.append((filled / (size if size > 0 else 1)).astype(np.float32))
+    return blocks
 
 
 def cut_classes(

@@ -23,10 +23,17 @@ HIDDEN = (500, 500, 2000)
 _EPOCHS = 3
 
 
-def matmul_peak(size: int = 2048, repeats: int = 8) -> float:
+def seconds(work: Callable[[], Any]) -> float:
+    """Return how long some work takes by the wall clock."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def matmul_peak(size: int = 2048, repeats: int = 8, timed: Callable[..., float] = seconds) -> float:
     """Return the machine's float32 matrix-multiply rate in GFLOP/s, the best of some products."""
     a = torch.randn(size, size)
-    best = min(seconds(lambda: a @ a) for _ in range(repeats))
+    best = min(timed(lambda: a @ a) for _ in range(repeats))
     return 2 * size**3 / best / 1e9
 
 
@@ -170,9 +177,3 @@ print(json.dumps({"peak_mb": round(peak, 1), "rate": n_rows / min(r["seconds"] f
 def _child(path: Path, n_rows: int, where: str) -> dict[str, float]:
     """Measure in a fresh process, so that its peak memory is its own."""
     return measured_apart("-c", _CHILD, path, n_rows, where)
-
-
-def seconds(work: Callable[[], Any]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.cluster import SpectralClustering
 
+from benchmarks.peers.classic import spectral
 from benchmarks.records import add_record, is_recorded, machine, measured, measured_apart
 from benchmarks.sets import SETS
 from coterie import SSCNet, as_views
@@ -23,6 +22,7 @@ _HELD_OUT = 0.2
 _ALONE = 50
 _GROUPS, _WIDTH, _DIMENSION = 10, 200, 5
 _EXACT_ROWS = 10_000
+_NEIGHBOURS = 10
 
 
 def run_new_rows(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
@@ -73,7 +73,7 @@ def run_spectral(names: Sequence[str], seeds: Sequence[int], folder: Path) -> No
             with measured() as costs:
                 model = SSCNet(k, random_state=seed).fit(views)
             with measured() as exact_costs:
-                exact = _exact_labels(np.hstack(views.read(slice(None))), k, seed)
+                exact = spectral(views.read(slice(None)), k, seed, n_neighbors=_NEIGHBOURS)
             record = {
                 **case,
                 "accuracy": round(accuracy(truth, model.labels_), 4),
@@ -90,13 +90,6 @@ def run_spectral(names: Sequence[str], seeds: Sequence[int], folder: Path) -> No
             }
             add_record("spectral", {**record, "machine": machine()})
             print(record, flush=True)
-
-
-def _exact_labels(rows: np.ndarray, k: int, seed: int) -> np.ndarray:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Graph is not fully connected")
-        model = SpectralClustering(k, affinity="nearest_neighbors", random_state=seed, n_jobs=1)
-        return model.fit_predict(rows)
 
 
 def _trace_of(model: SSCNet) -> dict[str, Any]:
@@ -148,7 +141,7 @@ def _measure(path: Path, method: str, epochs: int) -> None:
     rows = np.load(path, mmap_mode="r")
     with measured() as costs:
         if method == "exact":
-            labels = _exact_labels(rows, _GROUPS, seed=0)
+            labels = spectral([rows], _GROUPS, 0, n_neighbors=_NEIGHBOURS)
         else:
             model = SSCNet(_GROUPS, max_epochs=epochs, warmup=0.5, random_state=0)
             labels = model.fit(as_views(path)).labels_

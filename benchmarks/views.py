@@ -18,10 +18,9 @@ from sklearn.cluster import KMeans
 
 from benchmarks.accuracy import settings_of
 from benchmarks.records import add_record, is_recorded, machine, measured, measured_apart, read_records
-from benchmarks.sets import SETS
+from benchmarks.sets import SETS, unit_tables
 from coterie import LargeMvCNet, amputate, as_views
 from coterie.data import Views
-from coterie.data.scaling import unit_rows
 from coterie.methods.registry import find_method
 from coterie.metrics import accuracy
 
@@ -60,7 +59,10 @@ def run_missing(
 def _peers(views: Views, mask: np.ndarray, truth: np.ndarray, seed: int) -> dict[str, float]:
     """Return ACC of k-means on mean-filled views of standardised columns, and of rows of unit length."""
     scores = {}
-    tables = {"k-means": _standardised(views, mask), "k-means, unit rows": _unit_rows(views, mask)}
+    tables = {
+        "k-means": _standardised(views, mask),
+        "k-means, unit rows": np.hstack(unit_tables(views, mask)),
+    }
     for name, filled in tables.items():
         labels = KMeans(len(np.unique(truth)), n_init=10, random_state=seed).fit_predict(filled)
         scores[name] = round(accuracy(truth, labels), 4)
@@ -82,17 +84,6 @@ def _standardised(views: Views, mask: np.ndarray) -> np.ndarray:
         spread = own.std(axis=0)
         scaled = (block - own.mean(axis=0)) / np.where(spread > 0, spread, 1)
         blocks.append(np.where(mask[:, v : v + 1], scaled, 0) / np.sqrt(block.shape[1]))
-    return np.hstack(blocks)
-
-
-def _unit_rows(views: Views, mask: np.ndarray) -> np.ndarray:
-    """Return views whose rows have unit length side by side with the mean where a view is missing."""
-    blocks = []
-    for v, block in enumerate(views.read(slice(None))):
-        scaled = unit_rows(block)
-        own = scaled[mask[:, v]]
-        size = np.sqrt(np.square(own).sum(axis=1).mean())
-        blocks.append(np.where(mask[:, v : v + 1], scaled, own.mean(axis=0)) / (size if size > 0 else 1))
     return np.hstack(blocks)
 
 

@@ -43,3 +43,13 @@ def test_the_readme_names_the_two_commands_and_ci_calls_the_second():
     assert "make demo" in readme
     assert "make test" in readme
     assert "make test" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_every_test_that_the_errata_name_exists():
+    page = (ROOT / "docs" / "errata.md").read_text()
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    named = set(re.findall(r"`(test_\w+)`", page))
+    assert len(named) > 60
+    assert {name for name in named if f"def {name}(" not in tests} == set()
+    files = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
+    assert {Path(name).name for name in re.findall(r"`([\w/]*test_\w+\.py)`", page)} <= files

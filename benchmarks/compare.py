@@ -1,0 +1,165 @@
+"""Our methods and their peers side by side: the same rows, one process each, a time limit; resumable."""
+
+# n rows, v views
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.accuracy import settings_of
+from benchmarks.forked import forked
+from benchmarks.peers import CHEAP, DEAR, PEERS, Peer, find_peer
+from benchmarks.records import add_record, is_recorded, machine, measured, read_records, write_records
+from benchmarks.sets import SETS, unit_tables
+from coterie import amputate, as_views
+from coterie.data import Views
+from coterie.errors import InputError
+from coterie.methods.registry import METHODS, find_method
+from coterie.metrics import accuracy, score_all
+
+TAG = "peers"
+OURS = {"one": ("LargeMvCNet", "PCX", "SSCNet"), "several": ("LargeMvCNet", "MVSIB")}
+
+
+def run_peers(
+    names: Sequence[str],
+    methods: Sequence[str],
+    seeds: Sequence[int],
+    folder: Path,
+    *,
+    rates: Sequence[float] = (0.0,),
+    limit: int = 600,
+    retry: bool = False,
+    tag: str = TAG,
+) -> None:
+    """Measure each method on each data set with each seed that has no record yet; say how much is left.
+
+    A run that failed has a record too, which says why; `retry` forgets those first.
+    """
+    cases = list(_cases(names, methods, seeds, folder, rates))
+    if retry:
+        again = [r for r in read_records(tag) if "failed" in r and any(c.items() <= r.items() for c in cases)]
+        write_records(tag, [one for one in read_records(tag) if one not in again])
+    todo = [one for one in cases if not is_recorded(tag, one)]
+    print(f"{len(cases) - len(todo)} of {len(cases)} are recorded", flush=True)
+    started = time.perf_counter()
+    for done, case in enumerate(todo, start=1):
+        found = _measure(case, folder, limit)
+        add_record(tag, {**case, **found, "machine": machine()})
+        left = (time.perf_counter() - started) / done * (len(todo) - done)
+        print(f"[{done}/{len(todo)}, about {left / 60:.0f} min left] {_line(case, found)}", flush=True)
+    print_peers(tag, names)
+
+
+def usual_methods(n_views: int) -> list[str]:
+    """Return our methods and the peers for so many views, cheap ones first."""
+    cheap, dear = ([one.name for one in some if n_views > 1 or not one.several] for some in (CHEAP, DEAR))
+    return [*cheap, *OURS["several" if n_views > 1 else "one"], *dear]
+
+
+def _cases(
+    names: Sequence[str], methods: Sequence[str], seeds: Sequence[int], folder: Path, rates: Sequence[float]
+) -> Iterable[dict[str, Any]]:
+    """Yield what describes each run, seeds outermost so that every data set soon has a figure."""
+    sizes = {}
+    for name in names:
+        views, _ = SETS[name].load(folder)
+        sizes[name] = (views.n_rows, views.n_views)
+    for seed in seeds:
+        for name, (n_rows, n_views) in sizes.items():
+            for method in methods or usual_methods(n_views):
+                if n_views == 1 and method in PEERS and PEERS[method].several:
+                    continue
+                for rate in rates if n_views > 1 else (0.0,):
+                    case = {"data": name, "rows": n_rows, **_method(method), "seed": seed}
+                    yield {**case, "missing": rate}
+
+
+def _method(name: str) -> dict[str, Any]:
+    if any(name.lower() == method.key for method in METHODS):
+        estimator = find_method(name).load()
+        return {"method": estimator.__name__, "ours": True, "settings": settings_of(estimator, {})}
+    peer = find_peer(name)
+    peer.check_installed()
+    return {"method": peer.name, "ours": False, "settings": peer.settings}
+
+
+def _measure(case: dict[str, Any], folder: Path, limit: int) -> dict[str, Any]:
+    """Return scores and costs, or why there are none: too many rows, too slow, or an error."""
+    peer = PEERS.get(case["method"])
+    if peer is not None and case["rows"] > peer.most_rows:
+        return {"failed": f"needs rows times rows: more than {peer.most_rows:,} rows"}
+    return forked(fit_one, case, folder, limit=limit)
+
+
+def _line(case: dict[str, Any], found: dict[str, Any]) -> str:
+    who = f"{case['data']} {case['method']} seed {case['seed']}"
+    who += f" missing {case['missing']:g}" if case["missing"] else ""
+    if "failed" in found:
+        return f"{who}: {found['failed']}"
+    return f"{who}: ACC {found['scores']['accuracy']:.3f} in {found['cpu_seconds']:.1f} processor seconds"
+
+
+def fit_one(case: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Do one run and return its scores and costs."""
+    views, truth = SETS[case["data"]].load(folder)
+    mask = amputate(views.n_rows, views.n_views, case["missing"], random_state=case["seed"])
+    k, seed = len(np.unique(truth)), case["seed"]
+    given = as_views(views, mask=mask) if case["missing"] else views
+    if case["ours"]:
+        model = find_method(case["method"]).load()(k, random_state=seed)
+        with measured() as costs:
+            labels = model.fit(given).labels_
+    else:
+        labels, costs = _peer_labels(PEERS[case["method"]], views, mask, k, seed)
+    return {
+        "scores": scores_of(truth, labels),
+        "used_clusters": len(np.unique(labels[labels >= 0])),
+        "clusters": k,
+        **costs,
+    }
+
+
+def _peer_labels(
+    peer: Peer, views: Views, mask: np.ndarray, k: int, seed: int
+) -> tuple[np.ndarray, dict[str, float]]:
+    run = peer.load()
+    with measured() as costs:
+        tables = unit_tables(views, mask)
+        given = (tables, mask) if peer.gaps else (tables,)
+        labels = np.asarray(run(*given, k, seed, **peer.settings))
+    if len(labels) != views.n_rows:
+        raise InputError(f"{peer.name} returned {len(labels)} labels for {views.n_rows} rows.")
+    return labels, costs
+
+
+def print_peers(tag: str, names: Sequence[str]) -> None:
+    """Print the means over seeds of what is recorded of some data sets."""
+    table = Table("data", "missing", "method", "seeds", "ACC", "sd", "NMI", "CPU s", "peak MB", title=tag)
+    runs: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for one in read_records(tag):
+        if one["data"] in names and "failed" not in one:
+            runs.setdefault((one["data"], one["missing"], one["method"]), []).append(one)
+    for (name, missing, method), some in sorted(runs.items(), key=lambda item: item[0][:2]):
+        found = [one["scores"]["accuracy"] for one in some]
+        means = [np.mean([one[key] for one in some]) for key in ("cpu_seconds", "peak_mb")]
+        nmi = np.mean([one["scores"]["nmi"] for one in some])
+        shown = [f"{np.mean(found):.3f}", f"{np.std(found):.3f}", f"{nmi:.3f}", *(f"{m:.1f}" for m in means)]
+        table.add_row(name, f"{missing:g}", method, str(len(some)), *shown)
+    Console(width=110).print(table)
+
+
+def scores_of(truth: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+    """Return all scores; rows without a label are wrong in ACC and one cluster more in the other scores."""
+    scores = score_all(truth, labels)
+    kept = labels >= 0
+    if not kept.all():
+        scores["accuracy"] = float(kept.mean() * accuracy(truth[kept], labels[kept])) if kept.any() else 0.0
+    return {key: round(float(value), 4) for key, value in scores.items()}

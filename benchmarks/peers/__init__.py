@@ -1,0 +1,97 @@
+"""Methods that a user has today, each a small file, to stand beside ours on the same rows.
+
+Every peer is a function of the views of the rows (unit length, gaps filled with the mean), which of them are there,
+the number of clusters and the seed; it returns a label for each row, -1 where it gives none.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from coterie.errors import InputError
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A method of others, or a baseline.
+
+    Attributes
+    ----------
+    name : str
+        What tables call it.
+    function : str
+        Where it lives: module of this package, dot, function.
+    settings : dict
+        What the function gets beside rows, clusters and seed; part of each record.
+    several : bool
+        Whether it is for several views only. The others see the views side by side.
+    gaps : bool
+        Whether it knows what to do with a missing view. The others see the mean of the view there.
+    most_rows : int
+        Where memory for rows times rows would not suffice.
+    package : str
+        What has to be installed beside coterie.
+    """
+
+    name: str
+    function: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    several: bool = False
+    gaps: bool = False
+    most_rows: int = 10**9
+    package: str = "sklearn"
+
+    def check_installed(self) -> None:
+        """Raise where its package is not installed."""
+        if find_spec(self.package) is None:
+            install = "pip install -c constraints.txt -e '.[bench]'"
+            raise InputError(f"{self.name} needs {self.package}: {install}, or leave it out with --methods.")
+
+    def load(self) -> Callable[..., np.ndarray]:
+        """Import the function, with the library it calls."""
+        module, function = self.function.split(".")
+        return getattr(importlib.import_module(f"benchmarks.peers.{module}"), function)
+
+
+_N_X_N = 12_000
+CHEAP = (
+    Peer("k-means", "classic.kmeans", {"n_init": 10}),
+    Peer("MiniBatchKMeans", "classic.minibatch_kmeans", {"n_init": 10}),
+    Peer("GaussianMixture", "classic.gaussian_mixture", {"most_axes": 32, "n_init": 3}),
+    Peer("spectral", "classic.spectral", {"n_neighbors": 10}, most_rows=_N_X_N),
+    Peer("HDBSCAN", "classic.hdbscan", {"min_cluster_size": 5}, most_rows=_N_X_N),
+    Peer("anchor graph", "graphs.anchor_graph", {"n_nearest": 5}),
+    Peer("kNN graph", "graphs.knn_graph", {"n_neighbors": 10}, most_rows=_N_X_N),
+    Peer("LMVSC", "lmvsc.lmvsc", {"least_anchors": 50, "ridge": 0.01}, several=True),
+    Peer(
+        "co-regularised",
+        "coregularised.coregularised",
+        {"weight": 0.05, "rounds": 10},
+        several=True,
+        most_rows=_N_X_N,
+    ),
+)
+DEAR = (
+    Peer("SIMCADC", "incomplete.simcadc", several=True, gaps=True, package="imml"),
+    Peer("NEMO", "incomplete.nemo", several=True, gaps=True, package="imml"),
+    Peer("DAIMC", "incomplete.daimc", several=True, gaps=True, package="imml"),
+    Peer("DEC", "deep.dec", package="clustpy"),
+    Peer("IDEC", "deep.idec", package="clustpy"),
+    Peer("DCN", "deep.dcn", package="clustpy"),
+    Peer("VaDE", "deep.vade", package="clustpy"),
+)
+PEERS = {peer.name: peer for peer in (*CHEAP, *DEAR)}
+
+
+def find_peer(name: str) -> Peer:
+    """Return the peer with this name, in any case."""
+    for peer in PEERS.values():
+        if peer.name.lower() == name.lower():
+            return peer
+    raise InputError(f"There is no peer {name!r}; the peers are: {', '.join(PEERS)}.")

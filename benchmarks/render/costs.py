@@ -1,0 +1,147 @@
+"""The page of costs: growth with rows, and how near the training steps are to the machine's limit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.records import read_records
+from benchmarks.render.figures import Record, amount, grouped, made_by, short, table
+
+INTRO = """# Cost: growth with rows, and the machine's limit
+
+## As rows grow
+Ten planted groups in up to four views on disk, 1,000 columns in all (500 for the methods that take one view); few
+epochs, for what is asked is how cost grows. Processor seconds of a whole fit on one thread. The exponent is that of a
+power law through the points: 1 is linear; below 1 the fixed costs of the start still count.
+"""
+LIMIT = """## The machine's limit
+Matrix products of each training step over the rate of a product of two 1,024 x 1,024 matrices in the same run, the
+median over steps; the bare loop does forward, backward and step over the same layers and nothing else. LargeMvCNet
+trains only if asked to (`max_epochs`); FUCSMF multiplies sparse matrices, which no such limit fits.
+"""
+RATIOS = """## An epoch beside a bare loop
+Ratios within one run, by the wall clock on an idle machine.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    growth = read_records("scaling")
+    scaled = _growth(growth) if growth else "Not measured yet.\n"
+    limits = _limits(read_records("limit")) if read_records("limit") else "Not measured yet.\n"
+    return "\n".join(
+        [
+            INTRO,
+            scaled,
+            made_by(
+                "OMP_NUM_THREADS=1 python -m benchmarks scaling --rows 10000,30000 --methods LargeMvCNet,FUCSMF,PCX"
+            ),
+            "All five methods, to a million rows, with hours to spare:\n",
+            made_by("OMP_NUM_THREADS=1 python -m benchmarks scaling"),
+            _by_part(),
+            LIMIT,
+            limits,
+            made_by("OMP_NUM_THREADS=1 python -m benchmarks limit --rows 1000"),
+            RATIOS,
+            _ratios(),
+            made_by("python -m benchmarks speed", "python -m benchmarks speed --method mvsib"),
+            "## From disk\n",
+            _disk(),
+            made_by("python -m benchmarks disk"),
+        ]
+    )
+
+
+def exponent(rows: list[float], costs: list[float]) -> float:
+    """Return b of the power law cost = a rows^b through the points.
+
+    Examples
+    --------
+    >>> round(exponent([1, 10, 100], [3, 30, 300]), 6)
+    1.0
+    """
+    return float(np.polyfit(np.log(rows), np.log(costs), 1)[0])
+
+
+def _growth(records: list[Record]) -> str:
+    lines = []
+    for method, runs in grouped(records, lambda one: one["method"]).items():
+        latest = {one["rows"]: one for one in runs}
+        ordered = [latest[rows] for rows in sorted(latest)]
+        for number, one in enumerate(ordered):
+            fitted = ""
+            if number == len(ordered) - 1 and len(ordered) > 1:
+                fitted = f"{exponent([o['rows'] for o in ordered], [o['cpu_seconds'] for o in ordered]):.2f}"
+            spent = 1e6 * one["cpu_seconds"] / one["rows"]
+            lines.append(
+                [
+                    method,
+                    f"{one['rows']:,}",
+                    str(one["epochs"]),
+                    amount(one["cpu_seconds"]),
+                    f"{spent:,.0f}",
+                    amount(one["peak_mb"]),
+                    short(one["accuracy"]),
+                    fitted,
+                ]
+            )
+    headers = ("method", "rows", "epochs", "CPU s", "CPU µs a row", "peak MB", "ACC", "exponent")
+    return table(headers, lines)
+
+
+def _by_part() -> str:
+    """Return earlier measurements that tell the parts of a fit from each other."""
+    before = "cpu_seconds_before_the_epochs"
+    runs = [*read_records("growth")]
+    runs += [{**one, "method": "LargeMvCNet", "epochs": one["sweeps"]} for one in read_records("scale")]
+    lines = []
+    for one in runs:
+        costs = [amount(one["cpu_seconds"]), amount(one["peak_mb"]), short(one["accuracy"])]
+        apart = amount(one[before]) if before in one else ""
+        lines.append([one["method"], f"{one['rows']:,}", str(one["epochs"]), *costs, apart])
+    headers = ("method", "rows", "epochs", "CPU s", "peak MB", "ACC", "CPU s before the epochs")
+    commands = made_by(
+        "python -m benchmarks growth --epochs 2",
+        "python -m benchmarks growth --method mvsib --rows 10000,30000,70000",
+        "python -m benchmarks scale",
+    )
+    return "\n".join(["Other runs, on data of their own:\n", table(headers, lines), commands])
+
+
+def _limits(records: list[Record]) -> str:
+    latest = {(one["method"], one["what"]): one for one in records}
+    lines = [
+        [method, what, f"{one['rows']:,}", amount(one["gflops"]), amount(one["peak_gflops"]),
+         short(one["share_of_peak"]), str(one["machine"]["threads"])]
+        for (method, what), one in latest.items()
+    ]  # fmt: skip
+    headers = ["method", "what", "rows", "GFLOP/s", "peak GFLOP/s", "share of the peak", "threads"]
+    return table(headers, lines)
+
+
+def _ratios() -> str:
+    lines = [
+        ["PCX", one["what"], f"{one['rows']:,}", f"{one['bare_seconds']:.2f}", f"{one['pcx_seconds']:.2f}",
+         f"{one['ratio']:.2f}", short(one["pcx_share_of_peak"])]
+        for one in read_records("speed") if "ratio" in one
+    ]  # fmt: skip
+    lines += [
+        ["MVSIB", one["what"], f"{one['rows']:,}", f"{one['bare_seconds']:.2f}", f"{one['seconds']:.2f}",
+         f"{one['ratio']:.2f}", ""]
+        for one in read_records("contrast-speed")
+    ]  # fmt: skip
+    return table(["method", "what", "rows", "bare s", "s", "ratio", "share of the peak"], lines)
+
+
+def _disk() -> str:
+    one = read_records("disk")[-1]
+    rows = [
+        ["rows", f"{one['rows']:,}"],
+        ["columns", f"{one['columns']:,}"],
+        ["gigabytes", f"{one['gigabytes']:g}"],
+        ["peak MB", amount(one["peak_mb"])],
+        ["peak MB of 100 rows", amount(one["peak_mb_100_rows"])],
+        ["rows a second", f"{one['rows_per_second']:,}"],
+        ["rows a second, in memory", f"{one['rows_per_second_in_memory']:,}"],
+    ]
+    return table(["PCX, one epoch from a memory-mapped file", ""], rows)

@@ -1,0 +1,84 @@
+"""Tables that stand between two markers inside pages that people write: the README's and the methods'."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from benchmarks.records import read_records
+from benchmarks.render.figures import Figure, amount, grouped, made_by, newest, short, table
+from benchmarks.render.peers import COMMAND
+from benchmarks.render.standing import best, standings
+from benchmarks.sets import SETS
+
+_MARKED = re.compile(r"(<!-- render: (\w+) -->\n).*?(<!-- render: end -->)", flags=re.DOTALL)
+
+
+def with_tables(page: str) -> str:
+    """Return a page with what the records say now between its markers."""
+    return _MARKED.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}{found[3]}", page)
+
+
+def summary() -> str:
+    """Return the best of our methods beside the best peer and k-means on each data set."""
+    rows = []
+    for name, methods in standings().items():
+        mine, theirs = best(methods, ours=True), best(methods, ours=False)
+        kmeans = next((one for one in methods if one.method == "k-means"), None)
+        if mine is None or theirs is None or kmeans is None:
+            continue
+        ours = [name, mine.method, str(mine.accuracy), amount(mine.cpu_seconds)]
+        others = [
+            f"{theirs.method} {theirs.accuracy}",
+            amount(theirs.cpu_seconds),
+            short(kmeans.accuracy.mean),
+        ]
+        rows.append([*ours, *others])
+    headers = ("data", "best of ours", "ACC", "CPU s", "best peer, ACC", "CPU s", "k-means")
+    return table(headers, rows) + "\n" + made_by(f"{COMMAND} && python -m benchmarks render")
+
+
+def accuracy(method: str) -> str:
+    """Return what a method with its defaults reaches on every data set, beside the bars it was built against."""
+    runs = [one for one in newest(read_records("accuracy")) if one["method"] == method and not one["params"]]
+    by_data = grouped(runs, lambda one: one["data"])
+    rows = []
+    for name, bars in SETS.items():
+        if name not in by_data:
+            continue
+        some = by_data[name]
+        found, nmi, ari = (
+            Figure.of([one["scores"][score] for one in some]) for score in ("accuracy", "nmi", "ari")
+        )
+        scores = [str(found), str(found.runs), short(nmi.mean), short(ari.mean)]
+        others = ["" if bar is None else short(bar) for bar in (bars.kmeans, bars.anchor, bars.knn)]
+        spent = amount(Figure.of([one["cpu_seconds"] for one in some]).mean)
+        rows.append([name, f"{some[0]['rows']:,}", *scores, *others, spent])
+    headers = ("data", "rows", "ACC", "seeds", "NMI", "ARI", "k-means", "anchor graph", "kNN graph", "CPU s")
+    command = f"python -m benchmarks accuracy --method {method.lower()} --sets {','.join(by_data)}"
+    return table(headers, rows) + "\n" + made_by(command)
+
+
+def labels() -> str:
+    """Return the accuracy of FUCSMF on rows without a label beside its peers'."""
+    rows = []
+    for one in read_records("labels"):
+        if one["params"]:
+            continue
+        spreading = [value for name, value in one["accuracy"].items() if name.startswith("LabelSpreading")]
+        count = f"{one['labels']:.0%}" if one["labels"] < 1 else str(one["labels"])
+        ours = str(Figure(one["accuracy"]["FUCSMF"], one["deviation"]["FUCSMF"], one["draws"]))
+        rows.append([one["data"], count, ours, short(one["accuracy"]["harmonic"]), short(max(spreading))])
+    headers = ("data", "labels a class", "FUCSMF", "harmonic", "best LabelSpreading")
+    return table(headers, rows) + "\n" + made_by("python -m benchmarks labels")
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "summary": summary,
+    "pcx": lambda: accuracy("PCX"),
+    "largemvc": lambda: accuracy("LargeMvCNet"),
+    "mvsib": lambda: accuracy("MVSIB"),
+    "sscnet": lambda: accuracy("SSCNet"),
+    "ssc": lambda: accuracy("SSC"),
+    "labels": labels,
+}

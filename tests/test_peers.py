@@ -1,0 +1,175 @@
+"""Peers do what they say on small problems, and their runs are recorded, resumed and limited."""
+
+import json
+import os
+import sys
+
+import numpy as np
+import pytest
+import torch
+from benchmarks import compare, limit, peers, records, scaling
+from benchmarks.forked import forked
+from benchmarks.peers import CHEAP, PEERS, find_peer, torchvision
+from benchmarks.peers.coregularised import gaussian_kernel
+from benchmarks.peers.lmvsc import mixtures
+from benchmarks.sets import unit_tables
+from benchmarks.views import write_views
+
+from coterie import PCX, as_views
+from coterie.engine.loop import Loop
+from coterie.errors import InputError
+from coterie.metrics import accuracy
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "RESULTS", tmp_path / "results")
+    return tmp_path / "results"
+
+
+def planted(k=3, n_rows=120):
+    """Rows near k directions, in two views."""
+    rng = np.random.default_rng(0)
+    kind = np.arange(n_rows) % k
+    centres = [3 * np.linalg.qr(rng.normal(size=(d, k)))[0].T for d in (6, 8)]
+    return [(c[kind] + 0.3 * rng.normal(size=(n_rows, c.shape[1]))).astype(np.float32) for c in centres], kind
+
+
+@pytest.mark.parametrize("peer", CHEAP, ids=lambda peer: peer.name)
+def test_every_cheap_peer_finds_planted_groups(peer):
+    tables, kind = planted()
+    tables = unit_tables(as_views(tables), np.ones((120, 2), dtype=bool))
+    labels = peer.load()(tables, 3, 0, **peer.settings)
+    assert accuracy(kind, labels) > 0.95
+
+
+def test_views_have_unit_rows_and_their_mean_where_they_are_missing():
+    tables, _ = planted()
+    mask = np.ones((120, 2), dtype=bool)
+    mask[:10, 1] = False
+    first, second = unit_tables(as_views(tables), mask)
+    np.testing.assert_allclose(np.linalg.norm(first, axis=1), 1, rtol=1e-5)
+    np.testing.assert_allclose(second[:10], np.tile(second[10:].mean(axis=0), (10, 1)), atol=1e-6)
+
+
+def test_mixtures_lie_on_the_simplex_and_nothing_near_them_is_better():
+    rng = np.random.default_rng(0)
+    rows, anchors = rng.normal(size=(20, 5)), rng.normal(size=(4, 5))
+    found = mixtures(rows, anchors, 0.1)
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+
+    def cost(z):
+        return np.square(rows - z @ anchors).sum(axis=1) + 0.1 * np.square(z).sum(axis=1)
+
+    for _ in range(200):
+        other = 0.9 * found + 0.1 * rng.dirichlet(np.ones(4), size=20)
+        assert (cost(found) <= cost(other) + 1e-6).all()
+
+
+def test_the_normalised_kernel_has_one_as_its_largest_eigenvalue():
+    values = np.linalg.eigvalsh(gaussian_kernel(planted()[0][0]))
+    assert values[-1] == pytest.approx(1, abs=1e-5)
+    assert values[0] > -1e-5
+
+
+def test_an_import_of_torchvision_is_answered(monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    torchvision.stand_in()
+    assert isinstance(sys.modules["torchvision.models._api"].WeightsEnum, type)
+    with pytest.raises(AttributeError, match="__path__"):
+        sys.modules["torchvision"].__path__  # noqa: B018
+
+
+def test_rows_without_a_label_are_wrong():
+    truth = np.array([0, 0, 1, 1])
+    assert compare.scores_of(truth, np.array([3, -1, 5, 5]))["accuracy"] == 0.75
+    assert compare.scores_of(truth, np.array([-1, -1, -1, -1]))["accuracy"] == 0
+
+
+def test_a_run_apart_says_what_it_died_of():
+    assert forked(dict, limit=60) == {}
+    assert forked(json.loads, "{", limit=60)["failed"].startswith("JSONDecodeError: ")
+    assert forked(os._exit, 3, limit=60) == {"failed": "ended with code 3"}
+    assert forked(exec, "while True: pass", limit=1) == {"failed": "took more than 1 processor seconds"}
+
+
+def test_peers_and_ours_are_measured_side_by_side_and_resumed(results, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(
+        PEERS, "spectral", PEERS["spectral"].__class__("spectral", "classic.spectral", most_rows=9)
+    )
+    for _ in range(2):
+        compare.run_peers(["digits"], ["k-means", "spectral", "largemvcnet", "LMVSC"], [0], tmp_path)
+    found = json.loads((results / "peers.json").read_text())
+    assert [(one["method"], one["ours"]) for one in found] == [
+        ("k-means", False),
+        ("spectral", False),
+        ("LargeMvCNet", True),
+    ]
+    assert found[0]["scores"]["accuracy"] == pytest.approx(0.79, abs=0.02)
+    assert found[0]["settings"] == {"n_init": 10}
+    assert found[1]["failed"] == "needs rows times rows: more than 9 rows"
+    assert found[2]["scores"]["accuracy"] > 0.85
+    assert all(found[i]["cpu_seconds"] > 0 and found[i]["peak_mb"] > 50 for i in (0, 2))
+    assert "3 of 3 are recorded" in capsys.readouterr().out
+
+
+def test_a_method_that_does_not_exist_is_named(results, tmp_path):
+    with pytest.raises(InputError, match="There is no peer 'kmedoids'; the peers are: k-means, "):
+        compare.run_peers(["digits"], ["kmedoids"], [0], tmp_path)
+    assert find_peer("K-Means").name == "k-means"
+
+
+def test_a_package_that_is_not_installed_is_named(results, tmp_path, monkeypatch):
+    monkeypatch.setattr(peers, "find_spec", lambda name: None if name == "clustpy" else name)
+    with pytest.raises(
+        InputError, match=r"DEC needs clustpy: pip install .*, or leave it out with --methods\."
+    ):
+        compare.run_peers(["digits"], ["k-means", "DEC"], [0], tmp_path)
+    assert not results.exists()
+
+
+def test_what_failed_is_tried_again_only_when_asked(results, tmp_path, monkeypatch):
+    monkeypatch.setattr(compare, "forked", lambda *_, **__: {"failed": "bad luck"})
+    compare.run_peers(["digits"], ["k-means"], [0], tmp_path)
+    monkeypatch.setattr(compare, "forked", lambda *_, **__: {"failed": "again"})
+    compare.run_peers(["digits"], ["k-means"], [0], tmp_path)
+    assert [one["failed"] for one in records.read_records("peers")] == ["bad luck"]
+    compare.run_peers(["digits"], ["k-means"], [0], tmp_path, retry=True)
+    assert [one["failed"] for one in records.read_records("peers")] == ["again"]
+
+
+def test_missing_views_are_the_same_for_all(results, tmp_path):
+    compare.run_peers(["multiview-digits"], ["k-means"], [0], tmp_path, rates=(0.0, 0.7))
+    whole, gaps = json.loads((results / "peers.json").read_text())
+    assert (whole["missing"], gaps["missing"]) == (0.0, 0.7)
+    assert gaps["scores"]["accuracy"] < whole["scores"]["accuracy"]
+
+
+def test_scaling_is_measured_from_disk_and_resumed(results, tmp_path):
+    for _ in range(2):
+        scaling.run_scaling(["LargeMvCNet"], [600], 1)
+    (several,) = json.loads((results / "scaling.json").read_text())
+    assert several["columns"] == 1000
+    assert several["accuracy"] > 0.95
+    with pytest.raises(InputError, match="no method 'SSC' to scale"):
+        scaling.run_scaling(["SSC"], [600], 1)
+    write_views(tmp_path, 600)
+    one = scaling._measure(tmp_path, "FUCSMF", 1)
+    assert one["columns"] == 500
+    assert one["accuracy"] > 0.95
+
+
+def test_the_rate_of_steps_is_that_of_their_matrix_products():
+    rows = np.random.default_rng(0).random((300, 20), dtype=np.float32)
+    plain = Loop.step
+    with limit._watched(limit._counted) as work:
+        PCX(3, max_epochs=2, hidden=(8,), student=0.0, n_neighbors=0, init="kmeans", random_state=0).fit(rows)
+    assert Loop.step is plain
+    assert len(work) == 4  # two batches in each epoch
+    layers = 20 * 8 + 8 * 10 + 20 * 10 + 10 * 8 + 8 * 20  # encoder, CI-Unit, decoder
+    assert work == [150 * (6 * layers - 2 * 20 * 8)] * 4  # nothing asks for the gradient of the rows
+    product = np.ones((64, 64), dtype=np.float32)
+    assert limit.whole_rate(lambda: torch.from_numpy(product) @ torch.from_numpy(product)) > 0

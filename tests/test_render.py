@@ -1,0 +1,108 @@
+"""What the docs show of the benchmarks is what the records say."""
+
+from xml.etree import ElementTree
+
+import pytest
+from benchmarks import render
+from benchmarks.render import figures, peers, standing, tables
+from benchmarks.render.costs import exponent
+from benchmarks.render.svg import Panel, Series, drawing
+
+
+def test_what_is_committed_is_what_render_makes():
+    stale = [name for name, text in render.pages().items() if (render.ROOT / name).read_text() != text]
+    assert stale == [], "run python -m benchmarks render"
+
+
+def record(method, data, seed, accuracy, **more):
+    costs = {"cpu_seconds": 1.0, "peak_mb": 100.0, "rows": 9, "settings": {}, "missing": 0.0, "ours": False}
+    return {**costs, "method": method, "data": data, "seed": seed, "scores": {"accuracy": accuracy}, **more}
+
+
+@pytest.fixture
+def records(monkeypatch):
+    files: dict = {"peers": [], "accuracy": []}
+    monkeypatch.setattr(standing, "read_records", lambda name: files[name])
+    return files
+
+
+def test_our_seeds_are_pooled_and_costs_are_those_beside_the_peers(records):
+    records["peers"] = [
+        record("k-means", "digits", 0, 0.7),
+        record("PCX", "digits", 0, 0.8, ours=True, cpu_seconds=5.0),
+        record("PCX", "digits", 0, 0.1, ours=True, missing=0.5),
+        {"method": "DEC", "data": "digits", "failed": "too slow"},
+    ]
+    alone = {"params": {}, "cpu_seconds": 50.0}
+    records["accuracy"] = [
+        record("PCX", "digits", 0, 0.5, **alone, settings={"old": 1}),
+        record("PCX", "digits", 0, 0.9, **alone),
+        record("PCX", "digits", 1, 0.9, **alone),
+        record("PCX", "digits", 2, 0.2, **{**alone, "params": {"hold": 0}}, settings={"hold": 0}),
+    ]
+    peer, mine = standing.standings()["digits"]
+    assert (peer.method, mine.method) == ("k-means", "PCX")
+    assert mine.accuracy.runs == 2
+    assert mine.accuracy.mean == pytest.approx(0.85)
+    assert mine.cpu_seconds == 5.0
+
+
+def stand(method, accuracy, seconds, ours=False):
+    return standing.Standing(method, 9, ours, figures.Figure(accuracy, 0.0, 1), seconds, 100.0)
+
+
+def test_the_frontier_is_what_nothing_beats_in_both():
+    some = [stand("a", 0.5, 1), stand("b", 0.4, 2), stand("c", 0.9, 9, True), stand("d", 0.9, 12)]
+    assert [one.method for one in standing.frontier(some)] == ["a", "c"]
+    assert standing.is_on_frontier(some)
+    assert not standing.is_ahead(some)
+    assert standing.is_ahead(some[:3])
+
+
+def test_only_the_latest_settings_of_a_method_and_data_set_count():
+    old, new, other = (
+        record("PCX", data, 0, 0.5, settings={"a": a}) for data, a in (("x", 1), ("x", 2), ("y", 1))
+    )
+    assert figures.newest([old, new, other]) == [new, other]
+
+
+def test_figures_and_tables_read_well():
+    assert str(figures.Figure.of([0.5, 0.7])) == ".600 ± .100"
+    assert str(figures.Figure.of([1.0])) == "1.000"
+    made = figures.table(["data", "ACC"], [["digits", ".9"], ["usps", ""]])
+    assert made.splitlines() == ["| data | ACC |", "| --- | ---: |", "| digits | .9 |", "| usps |  |"]
+
+
+def test_a_page_keeps_everything_outside_the_markers(monkeypatch):
+    monkeypatch.setitem(tables.TABLES, "pcx", lambda: "new\n")
+    page = "before\n<!-- render: pcx -->\n{}<!-- render: end -->\nafter\n"
+    assert tables.with_tables(page.format("old\n")) == page.format("new\n")
+
+
+def test_the_exponent_is_that_of_a_power_law():
+    assert exponent([10, 20, 80], [3 * n**1.5 for n in (10, 20, 80)]) == pytest.approx(1.5)
+
+
+def test_a_drawing_is_sound_xml_with_every_point_inside_its_panel():
+    panel = Panel(
+        "a < b", [Series("s", [(0.1, 0.2), (100.0, 0.9)], "#123456", labels=["one", "two"])], "s", log_x=True
+    )
+    root = ElementTree.fromstring(drawing([panel, panel, panel], 2, [("s", "#123456")]))
+    circles = [one for one in root.iter() if one.tag.endswith("circle")]
+    assert len(circles) == 1 + 3 * 2
+    for one in circles[1:]:
+        assert 30 < float(one.get("cx")) < 250
+        assert 20 < float(one.get("cy")) < 190
+
+
+def test_the_verdict_counts_what_is_won_level_and_lost():
+    found = {name: [] for name in standing.EIGHTEEN}
+    found["digits"] = [stand("a", 0.8, 1), stand("b", 0.9, 9, True)]
+    found["usps"] = [stand("a", 0.8, 1), stand("b", 0.802, 9, True)]
+    found["har"] = [stand("a", 0.9, 1), stand("b", 0.5, 9, True)]
+    text = peers._verdict(found)
+    assert "ahead of every peer measured on **2 of 18** data sets" in text
+    assert "on the frontier on **2**" in text
+    assert "On usps it is ahead by less than half a point" in text
+    assert "A peer is level or ahead on har." in text
+    assert "No peer was measured yet on prokaryotic, msrc_v1" in text
