@@ -140,7 +140,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _resolved(self) -> dict[str, Any]:
         """Return the parameters as they are in effect."""
-        return {**self.get_params(deep=False), "n_clusters": self.n_clusters_}
+        settled = getattr(self, "n_clusters_", self.n_clusters)  # a fit settles it first
+        return {**self.get_params(deep=False), "n_clusters": settled}
 
     def _watchers(self, fingerprint: list[Any]) -> list[Callback]:
         """Return the callbacks of training that `verbose` and `checkpoint` ask for."""
