@@ -10,7 +10,7 @@ from coterie.collectives import ALONE, share_of
 from coterie.data.batches import Batch
 from coterie.ops.groups import NearestRows
 from coterie.ops.neighbours import neighbour_table
-from coterie.ops.shares import added, agree, agreed, gathered, joined, of_share
+from coterie.ops.shares import added, agree, agreed, gathered, in_common, joined, of_share
 from coterie.ops.sparse import gathered_rows
 
 
@@ -68,6 +68,17 @@ def test_what_is_added_has_the_value_of_all_and_the_gradient_of_one():
         return float(total.detach()), float(weight.grad)
 
     assert in_threads(2, work) == [(15.0, 3.0), (15.0, 3.0)]
+
+
+def test_the_gradients_of_a_parameter_in_common_add_up_to_one():
+    def work(collectives):
+        weight = torch.tensor([2.0, -3.0], requires_grad=True)
+        shared = in_common(weight, collectives)
+        torch.testing.assert_close(shared, weight)
+        shared.square().sum().backward()
+        return weight.grad
+
+    torch.testing.assert_close(sum(in_threads(3, work)), torch.tensor([4.0, -6.0]))
 
 
 def test_processes_agree_on_what_the_first_has():

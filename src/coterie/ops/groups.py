@@ -74,6 +74,10 @@ class NearestRows:
         self.numbers[nearer] = self._seen + least.indices.cpu().numpy()[nearer]
         self._seen += len(costs)
 
+    def found(self, collectives: Collectives) -> np.ndarray:
+        """Say for which clusters a row of finite cost was seen by any process, (k,)."""
+        return np.isfinite(collectives.min(self._costs))
+
     def over(self, collectives: Collectives) -> np.ndarray:
         """Return the numbers over the rows of all processes, (k,); of rows that cost the same the first."""
         least = collectives.min(self._costs)

@@ -70,6 +70,21 @@ def added(mine: Tensor, collectives: Collectives) -> Tensor:
     return mine + (collectives.sum(mine.detach()) - mine.detach())
 
 
+def in_common(parameter: Tensor, collectives: Collectives) -> Tensor:
+    """Return a parameter that every process applies to all rows: its value, with an even part of its gradient.
+
+    Examples
+    --------
+    >>> from coterie.collectives import ALONE
+    >>> in_common(torch.tensor(3.0), ALONE)
+    tensor(3.)
+    """
+    if collectives.size == 1:
+        return parameter
+    part = parameter / collectives.size
+    return part + (parameter - part).detach()
+
+
 def gathered(mine: Rows, n_rows: int, collectives: Collectives) -> Rows:
     """Return what all processes found for their shares of n rows, as `share_of` gives them, in order.
 

@@ -22,7 +22,7 @@ from coterie.methods.largemvc.network import AnchorModule, Layer, UnfoldedNetwor
 from coterie.methods.several.guard import scaled_rows
 from coterie.methods.several.sample import Sample
 from coterie.ops.distances import nearest, squared_distances
-from coterie.ops.groups import cluster_means
+from coterie.ops.groups import NearestRows, cluster_means
 from coterie.ops.kmeans import kmeans
 from coterie.ops.polar import clip_spectrum, polar
 
@@ -255,10 +255,11 @@ def assign_all(
         np.zeros(shape, bool),
     )
     left, whole = torch.zeros(2, len(network.widths), dtype=torch.float64, device=centers.device)
-    exemplars = _Nearest(len(centers))
+    nearest_sound, nearest_any = (NearestRows(len(centers), first) for _ in range(2))
     for seen, last, distances in encode(network, inputs, views, pieces, centers):
         own = distances.min(1)
-        exemplars.add(distances, _without_fault(seen, inputs), first)
+        nearest_sound.add(distances.masked_fill(~_without_fault(seen, inputs)[:, None], torch.inf))
+        nearest_any.add(distances)
         part = slice(first, first + len(distances))
         first = part.stop
         inertia += float(own.values.double().sum())
@@ -274,7 +275,9 @@ def assign_all(
         collectives.sum(labels),
         collectives.sum(weights),
         collectives.sum(corrupt),
-        exemplars.rows(collectives),
+        np.where(
+            nearest_sound.found(collectives), nearest_sound.over(collectives), nearest_any.over(collectives)
+        ),
         collectives.sum(inertia),
         explained.clamp(min=0)[: shape[1]].float().cpu().numpy(),
     )
@@ -285,28 +288,6 @@ def _without_fault(seen: Seen, inputs: Inputs) -> Tensor:
     present = seen.present[:, : len(inputs.idle)]
     complete: Tensor = (present[:, ~inputs.idle] > 0).all(1)
     return complete
-
-
-class _Nearest:
-    """The row nearest to each centre, over pieces; rows without fault go before all others."""
-
-    def __init__(self, n_clusters: int) -> None:
-        self._best = torch.full((2, n_clusters), torch.inf)
-        self._rows = torch.zeros((2, n_clusters), dtype=torch.long)
-
-    def add(self, distances: Tensor, preferred: Tensor, first: int) -> None:
-        for rank, shown in enumerate((distances.masked_fill(~preferred[:, None], torch.inf), distances)):
-            closest = shown.cpu().min(0)
-            nearer = closest.values < self._best[rank]
-            self._best[rank, nearer] = closest.values[nearer]
-            self._rows[rank, nearer] = first + closest.indices[nearer]
-
-    def rows(self, collectives: Collectives) -> np.ndarray:
-        """Return the numbers of the rows over all processes, (c,); of rows as near as each other the first."""
-        best = collectives.min(self._best)
-        nobody = torch.iinfo(torch.long).max
-        rows = collectives.min(torch.where(self._best == best, self._rows, nobody))
-        return torch.where(best[0].isfinite(), rows[0], rows[1]).numpy()
 
 
 def kmeans_start(rows: Tensor, n_anchors: int, *, generator: torch.Generator) -> Tensor:

@@ -20,7 +20,7 @@ from coterie.methods.sscnet.settings import Settings
 from coterie.methods.sscnet.starting import best_start, looked_at
 from coterie.nn.contrast import neighbour_contrast
 from coterie.ops.affinity import knn_affinity
-from coterie.ops.shares import added, agree, joined
+from coterie.ops.shares import added, agree, in_common, joined
 from coterie.ops.stiefel import EigenLayers
 from coterie.store import below
 
@@ -62,8 +62,6 @@ class SSCTask:
         self.settings, self.batches, self.seed = settings, batches, seed
         self.collectives = collectives
         self.device = landmarks.rows.device
-        for shared in layers.parameters():  # every process has their whole gradient, not a part that is added
-            shared.register_hook(lambda gradient: gradient / collectives.size)
         parameters = [*network.parameters(), *layers.parameters()]
         self.optimizer = torch.optim.Adam(parameters, lr=settings.learning_rate, fused=True)
         self._epoch = 0
@@ -177,7 +175,9 @@ class SSCTask:
         """
         graph = knn_affinity(compared, self.landmarks.n_neighbors, unit=bool(self.landmarks.by_code))
         start = torch.linalg.qr(places.detach()).Q
-        return objective.spectral_loss(graph.laplacian, self.layers(graph.laplacian, start))
+        shared = {name: in_common(one, self.collectives) for name, one in self.layers.named_parameters()}
+        columns = torch.func.functional_call(self.layers, shared, (graph.laplacian, start))
+        return objective.spectral_loss(graph.laplacian, columns)
 
     def _assignment(self, compared: Tensor, places: Tensor, batch: Batch) -> Tensor:
         """Return how far places and clusters are from those of the nearest landmarks, and of landmarks themselves."""
