@@ -64,6 +64,7 @@ CASES = {
     "mvsib warm-up": ("mvsib", {"warmup": 1.0, "hidden": (16,)}, 0, 0, True),
     "mvsib rebuilt": ("mvsib", {"warmup": 1.0, "hidden": (16,), "reconstruction_weight": 1.0}, 0, 0, True),
     "mvsib modules": ("mvsib", {"warmup": 0.0, "hidden": (16,), **MODULES}, 3, 0, False),
+    "mvsib modules, views missing": ("mvsib", {"warmup": 0.0, "hidden": (16,), **MODULES}, 3, 0, True),
 }
 
 

@@ -6,13 +6,19 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.together import in_threads
 
+from coterie.nn import contrast
 from coterie.nn.contrast import neighbour_contrast
+
+
+def codes_of(n, seed=0, **kind):
+    return torch.randn(n, 2, generator=torch.Generator().manual_seed(seed), **kind)
 
 
 @given(st.integers(0, 2**16), st.sampled_from([0.0, 1.0, 3.0]))
 def test_neighbour_contrast_equals_the_naive_double_loop(seed, attraction):
-    both = torch.randn(10, 2, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    both = codes_of(10, seed, dtype=torch.float64)
     z, partners = both.chunk(2)
     total = 0.0
     for i in range(10):
@@ -26,3 +32,21 @@ def test_neighbour_contrast_has_finite_gradients_where_codes_coincide():
     z = torch.zeros(4, 2, requires_grad=True)
     neighbour_contrast(z, z.detach().clone()).backward()
     assert torch.isfinite(z.grad).all()
+
+
+@pytest.mark.parametrize("lines", [3, 512])
+def test_the_gradient_of_the_contrast_is_that_of_its_value(lines, monkeypatch):
+    monkeypatch.setattr(contrast, "_LINES", lines)
+    z, partners = codes_of(10, dtype=torch.float64).requires_grad_().chunk(2)
+    assert torch.autograd.gradcheck(lambda *both: 3 * neighbour_contrast(*both, 2.0), (z, partners))
+
+
+def test_processes_that_share_the_lines_find_the_contrast_of_one():
+    def work(*collectives):
+        both = codes_of(14).requires_grad_()
+        loss = neighbour_contrast(*both.chunk(2), 2.0, *collectives)
+        loss.backward()
+        return loss.detach(), both.grad
+
+    for found in in_threads(3, work):
+        torch.testing.assert_close(found, work())

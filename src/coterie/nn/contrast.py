@@ -1,16 +1,24 @@
 """A loss that draws codes of neighbours together and pushes all others apart."""
 
-# b rows of a batch, d code features
+# b rows of a batch, n = 2 b codes of rows and partners, d code features, l lines
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
+from coterie.collectives import ALONE, Collectives, share_of
 from coterie.ops.distances import squared_distances
 
+_LINES = 512  # of the table of similarities at a time: what stays in the processor's cache
 
-def neighbour_contrast(codes: Tensor, partners: Tensor, attraction: float = 1.0) -> Tensor:
+
+def neighbour_contrast(
+    codes: Tensor, partners: Tensor, attraction: float = 1.0, collectives: Collectives = ALONE
+) -> Tensor:
     r"""Return how well each code finds its partner among all the codes of the batch.
 
     .. math:: \frac{1}{2b} \sum_i \Big[ \log \sum_{j \ne i} q(z_i, z_j) - a \log q(z_i, z_{m(i)}) \Big]
@@ -23,6 +31,8 @@ def neighbour_contrast(codes: Tensor, partners: Tensor, attraction: float = 1.0)
     ----------
     codes, partners : Tensor of shape (b, d)
     attraction : float
+    collectives : Collectives
+        Processes that all have these codes, and share the sum over i.
 
     Examples
     --------
@@ -30,9 +40,46 @@ def neighbour_contrast(codes: Tensor, partners: Tensor, attraction: float = 1.0)
     >>> neighbour_contrast(z, z) < 1e-3
     tensor(True)
     """
-    both = torch.cat([codes, partners])
-    similarity = -torch.log1p(squared_distances(both, both))
-    pull = similarity.diagonal(len(codes)).mean()
-    itself = torch.eye(len(both), dtype=torch.bool, device=both.device)
-    push = similarity.masked_fill(itself, -torch.inf).logsumexp(1).mean()
-    return push - attraction * pull
+    return _Contrast.apply(torch.cat([codes, partners]), attraction, collectives)
+
+
+class _Contrast(torch.autograd.Function):
+    """The contrast of n codes (n, d), the second half the partners of the first.
+
+    Its gradient is written out and taken at once, a few lines of the table at a time: autograd would write a dozen
+    tables (n, n). With S_i the sum over j of q_ij, the gradient for a squared distance is (a q_ij, for the partner,
+    - q_ij^2 / S_i) / n.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, codes: Tensor, attraction: float, collectives: Collectives) -> Tensor:
+        n_codes, mine = len(codes), share_of(len(codes), collectives)
+        found = codes.new_zeros(codes.numel() + 1)  # the gradient and the loss, which travel together
+        gradient = found[:-1].view_as(codes)
+        for start in range(mine.start, mine.stop, _LINES):
+            lines = slice(start, min(start + _LINES, mine.stop))
+            found[-1] += _add_lines(codes, lines, attraction, gradient)
+        found = collectives.sum(found) / n_codes
+        ctx.save_for_backward(found[:-1].view_as(codes))
+        return found[-1]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
+        (gradient,) = ctx.saved_tensors
+        return above * gradient, None, None
+
+
+def _add_lines(codes: Tensor, lines: slice, attraction: float, gradient: Tensor) -> Tensor:
+    """Add the gradient of some lines of the contrast, times n, and return their sum."""
+    asked = codes[lines]
+    numbers = torch.arange(lines.start, lines.stop, device=codes.device)
+    line, partner = numbers - lines.start, (numbers + len(codes) // 2) % len(codes)
+    table = squared_distances(asked, codes).add_(1).reciprocal_()
+    table[line, numbers] = 0
+    pulls, totals = table[line, partner], table.sum(1)
+    table.square_().div_(-totals[:, None])
+    table[line, partner] += attraction * pulls
+    gradient[lines] += 2 * (table.sum(1)[:, None] * asked - table @ codes)
+    gradient += 2 * (table.sum(0)[:, None] * codes - table.T @ asked)
+    return (totals.log() - attraction * pulls.log()).sum()

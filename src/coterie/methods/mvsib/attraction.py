@@ -1,6 +1,6 @@
 """Who attracts whom among the rows of a batch, and who repels whom (for Eq. 44)."""
 
-# b rows of a batch
+# b rows of a batch, l of them whose lines of a table are asked for
 
 from __future__ import annotations
 
@@ -11,33 +11,51 @@ from torch import Tensor
 
 
 class Pairs(NamedTuple):
-    """Which rows of a batch attract and which repel each other.
+    """Which rows of a batch attract and which repel each other: some lines of the tables, that follow each other.
 
     Attributes
     ----------
     places : Tensor of shape (2, m)
-        The pairs that attract, first the row and then the other; few of all, a row and itself included.
+        The pairs that attract, first the line and then the other row; few of all, a row and itself included.
     weights : Tensor of shape (m,)
         What they count.
-    negative : Tensor of shape (b, b)
+    negative : Tensor of shape (l, b)
         Weights omega of the repulsion; 0 where a pair does not repel.
+    start : int
+        The row of the first line.
     """
 
     places: Tensor
     weights: Tensor
     negative: Tensor
+    start: int = 0
+
+    def of_lines(self, lines: slice) -> Pairs:
+        """Return some of the lines."""
+        line, other = self.places
+        kept = (line >= lines.start) & (line < lines.stop)
+        places = torch.stack([line[kept] - lines.start, other[kept]])
+        return Pairs(places, self.weights[kept], self.negative[lines], self.start + lines.start)
+
+    def lines_of(self, rows: Tensor) -> Tensor:
+        """Return which lines are those of some rows of the batch."""
+        lines = rows - self.start
+        return lines[(lines >= 0) & (lines < len(self.negative))]
 
     def among(self, rows: Tensor) -> Pairs:
         """Return the pairs among some rows of the batch, in ascending order."""
-        places = _numbered(rows, len(self.negative))[self.places]
+        lines = self.lines_of(rows)
+        place = _numbered(rows, self.negative.shape[1])
+        places = torch.stack([_numbered(lines, len(self.negative))[self.places[0]], place[self.places[1]]])
         kept = (places >= 0).all(0)
-        return Pairs(places[:, kept], self.weights[kept], self.negative[rows][:, rows])
+        start = int((rows < self.start).sum())
+        return Pairs(places[:, kept], self.weights[kept], self.negative[lines][:, rows], start)
 
 
-def same_cluster(labels: Tensor) -> Tensor:
-    """Return 1 for pairs of one cluster and 0 for others, (b, b); a line is copied, not compared."""
+def same_cluster(labels: Tensor, lines: slice = slice(None)) -> Tensor:
+    """Return 1 for pairs of one cluster and 0 for others, (l, b); a line is copied, not compared."""
     kinds, kind = labels.unique(return_inverse=True)
-    return (kinds[:, None] == labels).float()[kind]
+    return (kinds[:, None] == labels).float()[kind[lines]]
 
 
 def _numbered(rows: Tensor, n_rows: int) -> Tensor:
@@ -93,7 +111,14 @@ def sides_of(rows: Tensor, labels: Tensor, near: Tensor, spared: Tensor) -> tupl
 
 
 def row_pairs(
-    labels: Tensor, near: Tensor, false: Tensor, weight: Tensor, mode: str, mask: float, with_labels: bool
+    labels: Tensor,
+    near: Tensor,
+    false: Tensor,
+    weight: Tensor,
+    mode: str,
+    mask: float,
+    with_labels: bool,
+    lines: slice | None = None,
 ) -> Pairs:
     """Return which rows attract: neighbours, in one cluster if asked; and which repel: those of other clusters.
 
@@ -115,6 +140,8 @@ def row_pairs(
     with_labels : bool
         Whether neighbours attract only in one cluster, and only other clusters repel. Without labels all neighbours
         attract and all others repel.
+    lines : slice, optional
+        The rows, from one number to another, that are asked for whom they attract and repel; all by default.
 
     Examples
     --------
@@ -125,19 +152,24 @@ def row_pairs(
             [0, 1]]), tensor([[0., 1.],
             [1., 0.]]))
     """
-    itself = torch.arange(len(labels), device=labels.device).expand(2, -1)
+    start, stop = (0, len(labels)) if lines is None else (lines.start, lines.stop)
+    lines = slice(start, stop)
+    near = near[:, (near[0] >= start) & (near[0] < stop)]
+    itself = torch.arange(start, stop, device=labels.device).expand(2, -1)
+    from_start = torch.tensor([[start], [0]], device=labels.device)
     if not with_labels:
-        places = torch.cat([itself, near], 1)
-        negative = torch.ones(len(labels), len(labels), device=labels.device)
+        places = torch.cat([itself, near], 1) - from_start
+        negative = torch.ones(stop - start, len(labels), device=labels.device)
         negative[places[0], places[1]] = 0
-        return Pairs(places, torch.ones(places.shape[1], device=labels.device), negative)
+        return Pairs(places, torch.ones(places.shape[1], device=labels.device), negative, start)
     kin = near[:, labels[near[0]] == labels[near[1]]]
     weights = torch.ones(kin.shape[1], device=labels.device)
     if mode in ("numerator", "both"):
         weights[false[kin[0]] | false[kin[1]]] = mask
-    negative = (1 - same_cluster(labels)).to(weight.dtype)
+    negative = (1 - same_cluster(labels, lines)).to(weight.dtype)
     if mode in ("denominator", "both"):
         one, other = spared_pairs(labels, near, false)
-        negative[one, other] = weight.expand(len(labels))[one]
-    places = torch.cat([itself, kin], 1)
-    return Pairs(places, torch.cat([torch.ones_like(itself[0], dtype=weights.dtype), weights]), negative)
+        negative[one - start, other] = weight.expand(len(labels))[one]
+    places = torch.cat([itself, kin], 1) - from_start
+    weights = torch.cat([torch.ones(stop - start, device=labels.device), weights])
+    return Pairs(places, weights, negative, start)

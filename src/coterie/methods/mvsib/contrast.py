@@ -1,6 +1,7 @@
 """The contrastive losses: of clusters (Eqs. 39 to 43), of rows (Eq. 44), across rows of a cluster (Eqs. 48 to 50)."""
 
-# b rows of a batch, d features of an embedding, k clusters, M small clusters, P pseudo-rows of each
+# b rows of a batch, l of them whose lines of a table are asked for, d features of an embedding, k clusters,
+# M small clusters, P pseudo-rows of each
 
 from __future__ import annotations
 
@@ -12,8 +13,11 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from coterie.collectives import ALONE, Collectives
 from coterie.methods.mvsib.attraction import Pairs, same_cluster
 from coterie.ops.groups import count_and_sum
+
+_LINES = 512  # of a table of cosines at a time: what stays in the processor's cache
 
 
 class Pseudo(NamedTuple):
@@ -90,7 +94,12 @@ class Contrasts(NamedTuple):
 
 
 def contrasts(
-    view: Tensor, consensus: Tensor, pairs: Pairs, tau: float, kin: Tensor | None = None
+    view: Tensor,
+    consensus: Tensor,
+    pairs: Pairs,
+    tau: float,
+    kin: Tensor | None = None,
+    collectives: Collectives = ALONE,
 ) -> Contrasts:
     r"""Return the contrast of rows (Eq. 44 in the form of the specification) and that across rows (Eq. 49).
 
@@ -106,10 +115,13 @@ def contrasts(
     view, consensus : Tensor of shape (b, d)
         Unit rows; the same tensor twice is the consensus beside itself.
     pairs : Pairs
+        Of all rows, or of this process's part of them.
     tau : float
         At least 0.025.
-    kin : Tensor of shape (b, b), optional
+    kin : Tensor of shape (l, b), optional
         The weights S of pairs, from `pair_weights`; they get no gradient.
+    collectives : Collectives
+        Processes that all have these rows, and share the sums over i.
 
     Examples
     --------
@@ -118,19 +130,18 @@ def contrasts(
     >>> float(contrasts(rows, rows, pairs, tau=0.05).rows) < 1e-6
     True
     """
-    others, negative = view, 2 * pairs.negative
-    if view is not consensus:
-        others, negative = torch.cat([consensus, view]), pairs.negative
-    return Contrasts(*_Contrasts.apply(view, others, pairs.places, pairs.weights, negative, kin, tau))
+    others = view if view is consensus else torch.cat([consensus, view])
+    return Contrasts(*_Contrasts.apply(view, others, pairs, kin, tau, collectives))
 
 
 class _Contrasts(torch.autograd.Function):
     """The contrasts of rows (b, d) with one or two tables of b others, one below the other, the last their own view.
 
-    Both need the same cosines, and their gradients are written out and taken at once, while the table of cosines is
-    at hand: autograd would write a dozen such tables, and most of an epoch's time would go there. With e = exp(cosine
-    / tau) and the sums A of the numerator and D of the denominator, the gradient for a cosine is (omega e / D + e / D
-    - w e / A) / tau, the last two for the few pairs that attract; and 1 / D is taken by the products with rows.
+    Both need the same cosines, and their gradients are written out and taken at once, while a few lines of the table
+    of cosines are at hand: autograd would write a dozen such tables, and most of an epoch's time would go there.
+    With e = exp(cosine / tau) and the sums A of the numerator and D of the denominator, the gradient for a cosine is
+    (omega e / D + e / D - w e / A) / tau, the last two for the few pairs that attract; and 1 / D is taken by the
+    products with rows.
     """
 
     @staticmethod
@@ -138,53 +149,97 @@ class _Contrasts(torch.autograd.Function):
         ctx: Any,
         rows: Tensor,
         others: Tensor,
-        places: Tensor,
-        weights: Tensor,
-        negative: Tensor,
+        pairs: Pairs,
         kin: Tensor | None,
         tau: float,
+        collectives: Collectives,
     ) -> tuple[Tensor, Tensor]:
-        n_rows, (line, column) = len(rows), places
-        table = rows / tau @ others.T
-        own = table[:, -n_rows:]
-        wanted = table.new_zeros(()) if kin is None else (kin * own).sum(1)
-        # At most e^40 and at least e^-40 for a tau of at least 1 / 40: these neither overflow nor vanish.
-        table.exp_()
-        pulls = table[line, column]
-        attract, linked = rows.new_zeros(2, n_rows)
-        attract.index_add_(0, line, weights * pulls)
-        linked.index_add_(0, line, pulls)
-        across, step_across = rows.new_zeros(()), None
-        if kin is not None:
-            paired = kin.sum(1) > 0
-            n_paired = paired.sum().clamp(min=1)
-            reach = own.fill_diagonal_(0).sum(1)
-            across = torch.where(paired, reach.log() - wanted, 0.0).sum() / n_paired
-            steps = (own * (paired / reach)[:, None]).sub_(kin)
-            step_across = (steps @ rows + steps.T @ rows) / (tau * n_paired)
-        table.view(n_rows, -1, n_rows).mul_(negative[:, None])
-        total = linked + table.sum(1)
-        table.index_put_((line, column), pulls * (1 - weights * (total / attract)[line]), accumulate=True)
-        factor = (1 / (tau * n_rows * total))[:, None]
-        ctx.save_for_backward(factor * (table @ others), table.T @ (factor * rows), step_across)
-        return (total.log() - attract.log()).mean(), across
+        sizes = [rows.numel(), others.numel(), rows.numel(), 3]
+        found = rows.new_zeros(sum(sizes))  # gradients and sums, which travel together
+        by_line, by_column, across, sums = found.split(sizes)
+        steps = Steps(by_line.view_as(rows), by_column.view_as(others), across.view_as(rows))
+        for start in range(0, len(pairs.negative), _LINES):
+            lines = slice(start, min(start + _LINES, len(pairs.negative)))
+            some_kin = None if kin is None else kin[lines]
+            sums += _add_lines(rows, others, pairs.of_lines(lines), some_kin, tau, steps)
+        by_line, by_column, across, sums = collectives.sum(found).split(sizes)
+        n_paired = sums[2].clamp(min=1)
+        ctx.save_for_backward(
+            by_line.view_as(rows) / (tau * len(rows)),
+            by_column.view_as(others) / (tau * len(rows)),
+            across.view_as(rows) / (tau * n_paired),
+        )
+        return sums[0] / len(rows), sums[1] / n_paired
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, by_rows: Tensor, by_across: Tensor) -> tuple[Tensor | None, ...]:
         step, step_others, step_across = ctx.saved_tensors
-        step = by_rows * step if step_across is None else by_rows * step + by_across * step_across
-        return step, by_rows * step_others, None, None, None, None, None
+        return by_rows * step + by_across * step_across, by_rows * step_others, None, None, None, None
 
 
-def pair_weights(labels: Tensor, certainty: Tensor) -> Tensor:
-    """Return what pairs of one cluster count, rows that sum to one or are empty, (b, b) (Eq. 48).
+class Steps(NamedTuple):
+    """Gradients of both contrasts before they are divided by tau and the number of rows or of paired rows.
+
+    Attributes
+    ----------
+    by_line, by_column : Tensor of shape (b, d) and (b or 2 b, d)
+        Of the contrast of rows, for the rows and for the others.
+    across : Tensor of shape (b, d)
+    """
+
+    by_line: Tensor
+    by_column: Tensor
+    across: Tensor
+
+
+def _add_lines(
+    rows: Tensor, others: Tensor, pairs: Pairs, kin: Tensor | None, tau: float, steps: Steps
+) -> Tensor:
+    """Add the gradients of some lines, and return the sums of both losses and the number of paired rows, (3,)."""
+    n_rows, n_lines, (line, column) = len(rows), len(pairs.negative), pairs.places
+    lines = slice(pairs.start, pairs.start + n_lines)
+    asked = rows[lines]
+    table = asked / tau @ others.T
+    own = table[:, -n_rows:]
+    wanted = None if kin is None else (kin * own).sum(1)
+    # At most e^40 and at least e^-40 for a tau of at least 1 / 40: these neither overflow nor vanish.
+    table.exp_()
+    pulls = table[line, column]
+    attract, linked = rows.new_zeros(2, n_lines)
+    attract.index_add_(0, line, pairs.weights * pulls)
+    linked.index_add_(0, line, pulls)
+    across, n_paired = rows.new_zeros(2)
+    if kin is not None and wanted is not None:
+        paired = kin.sum(1) > 0
+        n_paired = paired.sum()
+        own.diagonal(pairs.start).zero_()
+        reach = own.sum(1)
+        across = torch.where(paired, reach.log() - wanted, 0.0).sum()
+        step = (own * (paired / reach)[:, None]).sub_(kin)
+        steps.across[lines] += step @ rows
+        steps.across.add_(step.T @ asked)
+    table.view(n_lines, -1, n_rows).mul_(pairs.negative[:, None])
+    if len(others) == n_rows:
+        table.mul_(2)
+    total = linked + table.sum(1)
+    table.index_put_((line, column), pulls * (1 - pairs.weights * (total / attract)[line]), accumulate=True)
+    factor = 1 / total[:, None]
+    steps.by_line[lines] += factor * (table @ others)
+    steps.by_column.add_(table.T @ (factor * asked))
+    return torch.stack([(total.log() - attract.log()).sum(), across, n_paired])
+
+
+def pair_weights(labels: Tensor, certainty: Tensor, lines: slice = slice(None)) -> Tensor:
+    """Return what pairs of one cluster count, rows that sum to one or are empty, (l, b) (Eq. 48).
 
     Parameters
     ----------
     labels : Tensor of shape (b,)
     certainty : Tensor of shape (b,)
         Membership of each row in its own cluster; the lesser of two counts.
+    lines : slice
+        The rows whose pairs are asked for.
 
     Examples
     --------
@@ -193,8 +248,9 @@ def pair_weights(labels: Tensor, certainty: Tensor) -> Tensor:
             [1., 0., 0.],
             [0., 0., 0.]])
     """
-    weights = torch.minimum(certainty[:, None], certainty) * same_cluster(labels)
-    return summing_to_one(weights.fill_diagonal_(0))
+    weights = torch.minimum(certainty[lines, None], certainty) * same_cluster(labels, lines)
+    weights.diagonal(lines.start or 0).zero_()
+    return summing_to_one(weights)
 
 
 def summing_to_one(weights: Tensor) -> Tensor:

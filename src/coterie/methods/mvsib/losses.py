@@ -1,6 +1,6 @@
 """The losses of a batch, over the views that its rows have, and what is measured on the way (spec 2.5)."""
 
-# b rows of a batch with their partners, V views, d features, k clusters
+# b rows of a batch with their partners, l of them this process's, V views, d features, k clusters
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
+from coterie.collectives import ALONE, Collectives, share_of
 from coterie.methods.mvsib import attraction, certainty, contrast, guarantees, minority, pushpull
 from coterie.methods.mvsib.clusters import Clusters
 from coterie.methods.mvsib.network import Embedded
@@ -50,15 +51,22 @@ class Scene:
         Pairs of neighbours, as for `attraction.row_pairs`.
     idle : sequence of bool
         Views that say nothing.
+    collectives : Collectives
+        Processes that all have this batch, and share what takes every pair of its rows.
 
     Attributes
     ----------
+    lines : slice
+        The rows whose pairs are this process's.
     views : list of (int, Tensor or None)
         The views that say something and some rows of the batch have, and which do; None where all do.
     """
 
-    def __init__(self, found: Embedded, near: Tensor, idle: Sequence[bool]) -> None:
-        self.found, self.near = found, near
+    def __init__(
+        self, found: Embedded, near: Tensor, idle: Sequence[bool], collectives: Collectives = ALONE
+    ) -> None:
+        self.found, self.near, self.collectives = found, near, collectives
+        self.lines = share_of(len(found.consensus), collectives)
         counts = found.present.sum(0).tolist()
         self.views = [
             (v, None if count == len(found.present) else found.present[:, v].nonzero()[:, 0])
@@ -72,7 +80,7 @@ def no_clusters(scene: Scene, tau: float) -> Tensor:
     nobody = torch.zeros(len(scene.found.consensus), dtype=torch.bool, device=scene.near.device)
     weight = torch.ones((), device=scene.near.device)
     pairs = attraction.row_pairs(
-        nobody.long(), scene.near, nobody, weight, "denominator", 1.0, with_labels=False
+        nobody.long(), scene.near, nobody, weight, "denominator", 1.0, with_labels=False, lines=scene.lines
     )
     return mean_contrasts(scene, pairs, tau).rows
 
@@ -81,15 +89,15 @@ def mean_contrasts(
     scene: Scene, pairs: attraction.Pairs, tau: float, kin: Tensor | None = None
 ) -> contrast.Contrasts:
     """Return the contrasts of rows and across rows, of the consensus and of each view, their means."""
-    found = scene.found
-    losses = [contrast.contrasts(found.consensus, found.consensus, pairs, tau, kin)]
+    found, together = scene.found, scene.collectives
+    losses = [contrast.contrasts(found.consensus, found.consensus, pairs, tau, kin, together)]
     for v, own in scene.views:
         some, some_kin = pairs, kin
         if own is not None:
             some = pairs.among(own)
-            some_kin = None if kin is None else contrast.summing_to_one(kin[own][:, own])
+            some_kin = None if kin is None else contrast.summing_to_one(kin[pairs.lines_of(own)][:, own])
         view, consensus = _of(found.views[v], own), _of(found.consensus, own)
-        losses.append(contrast.contrasts(view, consensus, some, tau, some_kin))
+        losses.append(contrast.contrasts(view, consensus, some, tau, some_kin, together))
     return contrast.Contrasts(*(torch.stack(one).mean() for one in zip(*losses, strict=True)))
 
 
@@ -138,7 +146,14 @@ class ClusterLosses:
         if routed:
             weight = self._safe_weight(false, weight)
         return attraction.row_pairs(
-            self.labels, self.scene.near, false, weight, settings.false_mode, settings.false_mask, True
+            self.labels,
+            self.scene.near,
+            false,
+            weight,
+            settings.false_mode,
+            settings.false_mask,
+            with_labels=True,
+            lines=self.scene.lines,
         )
 
     @torch.no_grad()
@@ -189,10 +204,12 @@ class ClusterLosses:
 
     @torch.no_grad()
     def kin(self) -> Tensor:
-        """Return who should be found across rows: those of the own cluster, by how sure they are of it, (b, b)."""
+        """Return who should be found across rows: those of the own cluster, by how sure they are of it, (l, b)."""
         squares = squared_distances(self.scene.found.consensus, self.clusters.centers)
         shares = certainty.memberships(squares, self.clusters.consensus_widths)
-        return contrast.pair_weights(self.labels, shares.gather(1, self.labels[:, None])[:, 0])
+        return contrast.pair_weights(
+            self.labels, shares.gather(1, self.labels[:, None])[:, 0], self.scene.lines
+        )
 
     def hard(self, hard: Tensor) -> Tensor:
         """Return the push and the pull on hard rows, the mean over views."""

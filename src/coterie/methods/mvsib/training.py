@@ -128,7 +128,7 @@ class MVSIBTask:
             part = mine.present.sum() / found.present.sum()
             error = added(part * self.network.reconstruction(mine), self.collectives)
             terms["reconstruction"] = settings.reconstruction_weight * error
-        scene = Scene(found, near, self._idle)
+        scene = Scene(found, near, self._idle, self.collectives)
         if stage == 0:
             terms["rows"] = settings.row_weight * no_clusters(scene, settings.tau)
         else:

@@ -106,7 +106,7 @@ class PCXTask:
         codes, mates = self._encode_pairs(mine, batch)
         terms: dict[str, Tensor] = {}
         if mates is not None:
-            terms["contrast"] = neighbour_contrast(codes, mates, self.settings.attraction)
+            terms["contrast"] = neighbour_contrast(codes, mates, self.settings.attraction, self.collectives)
         if self.settings.in_warmup(self._epoch):
             terms["reconstruction"] = self._reconstruction(mine, codes, codes, batch)
             return {"loss": self._weighted(terms), **terms}, None

@@ -101,7 +101,8 @@ class SSCTask:
         embedded = network.embed(codes)
         if batch.partners is not None:
             own, theirs = joined(embedded, everyone, self.collectives).chunk(2)
-            terms["contrast"] = settings.neighbor_weight * neighbour_contrast(own, theirs)
+            contrast = neighbour_contrast(own, theirs, collectives=self.collectives)
+            terms["contrast"] = settings.neighbor_weight * contrast
         if not settings.in_warmup(self._epoch):
             terms |= self._later_terms(codes, embedded, everyone)
         self._step += 1
