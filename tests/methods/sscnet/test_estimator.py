@@ -66,7 +66,7 @@ def test_scikit_learns_checks_pass_but_for_the_listed_ones():
 def test_subspaces_are_recovered(dictionary, seed):
     X, y = subspaces(seed=seed)
     params = {**SMALL, "random_state": seed, "dictionary": dictionary, "hidden": (32,)}
-    assert ari(y, SSCNet(3, max_epochs=40, **params).fit(X).labels_) > 0.95
+    assert ari(y, SSCNet(3, max_epochs=40, **params).fit(X).labels_) > 0.9
 
 
 def test_fitted_attributes_have_their_shapes(fitted, rows):
