@@ -71,11 +71,15 @@ def speed(method: Literal["pcx", "mvsib"] = "pcx", rows: int = 14_000, rounds: i
 
 
 @app.command()
-def disk(gigabytes: float = 4.0) -> None:
-    """Memory and rate of training from a memory-mapped file."""
-    from benchmarks.speed import run_disk
+def disk(
+    methods: Annotated[str, typer.Option(help="Names with semicolons between them; all by default.")] = "",
+    rows: int = 1_000_000,
+    columns: int = 1024,
+) -> None:
+    """Memory and rate of fits from a memory-mapped file, beside a slice in memory; goes on where it was stopped."""
+    from benchmarks.disk import CASES, run_disk
 
-    run_disk(gigabytes)
+    run_disk(methods.split(";") if methods else list(CASES), rows, columns)
 
 
 @app.command()

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.browsing import Page, Program
+from benchmarks.disk import write_planted
 from benchmarks.records import add_record, machine
-from benchmarks.speed import write_planted
 from coterie import PCX
 from coterie.data import read_views
 from coterie.runs import Run, write_labels

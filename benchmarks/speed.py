@@ -1,18 +1,15 @@
-"""Speed of PCX as ratios within one run: against a bare torch loop, the machine's peak, memory and disk."""
+"""Speed of PCX as ratios within one run: against a bare torch loop and the machine's peak."""
 
 from __future__ import annotations
 
 import itertools
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
-from benchmarks.records import machine, measured_apart, write_records
+from benchmarks.records import machine, write_records
 from coterie import PCX
 from coterie.methods.pcx.network import CIUnit
 from coterie.nn.autoencoder import mlp_pair
@@ -118,62 +115,3 @@ def run_speed(n_rows: int = 14_000, rounds: int = 3) -> None:
     )
     print(records[-1], flush=True)
     write_records("speed", [{**record, "machine": machine()} for record in records])
-
-
-def run_disk(gigabytes: float = 4.0, columns: int = 1024) -> None:
-    """Train one epoch from a memory-mapped file, and compare its rate and memory with rows in memory."""
-    n_rows = int(gigabytes * 2**30 / 4 / columns)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "rows.npy"
-        write_planted(path, n_rows, columns)
-        small = _child(path, 100, "disk")
-        disk = _child(path, n_rows, "disk")
-        memory = _child(path, min(n_rows, 100_000), "memory")
-    record = {
-        "what": "training from a memory-mapped file",
-        "gigabytes": gigabytes,
-        "rows": n_rows,
-        "columns": columns,
-        "peak_mb_100_rows": small["peak_mb"],
-        "peak_mb": disk["peak_mb"],
-        "rows_per_second": round(disk["rate"]),
-        "rows_per_second_in_memory": round(memory["rate"]),
-        "ratio": round(disk["rate"] / memory["rate"], 3),
-        "machine": machine(),
-    }
-    print(record, flush=True)
-    write_records("disk", [record])
-
-
-def write_planted(path: Path, n_rows: int, columns: int) -> None:
-    """Write rows around twenty centres as an .npy file, a piece at a time."""
-    rng = np.random.default_rng(0)
-    centers = rng.normal(size=(20, columns)).astype(np.float32)
-    header = {"descr": "<f4", "fortran_order": False, "shape": (n_rows, columns)}
-    with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        for start in range(0, n_rows, 20_000):
-            size = min(20_000, n_rows - start)
-            noise = 0.5 * rng.standard_normal((size, columns), dtype=np.float32)
-            file.write((centers[rng.integers(20, size=size)] + noise).tobytes())
-
-
-_CHILD = """
-import json, sys
-from benchmarks.records import peak_mb
-from coterie import PCX, as_views
-path, n_rows, where = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-views = as_views(path)
-views = views if n_rows == views.n_rows else views.select(slice(0, n_rows))
-data = views.read(slice(None))[0] if where == "memory" else views
-plain = {"n_neighbors": 0, "init": "kmeans", "metric": "euclidean", "scale": "none"}
-model = PCX(20, max_epochs=2, warmup=0.5, random_state=0, **plain)
-history = model.fit(data).history_
-peak = peak_mb()
-print(json.dumps({"peak_mb": round(peak, 1), "rate": n_rows / min(r["seconds"] for r in history)}))
-"""
-
-
-def _child(path: Path, n_rows: int, where: str) -> dict[str, float]:
-    """Measure in a fresh process, so that its peak memory is its own."""
-    return measured_apart("-c", _CHILD, path, n_rows, where)

@@ -8,6 +8,7 @@ from benchmarks import (
     answers,
     choosing,
     contrast,
+    disk,
     explorer,
     labels,
     records,
@@ -59,12 +60,17 @@ def test_the_work_of_an_epoch_is_counted_by_its_products():
     assert speed.epoch_flops(1, partners=True) == 6 * (3 * layers + 200)
 
 
-def test_the_child_that_measures_memory_reports_its_own(tmp_path):
-    path = tmp_path / "rows.npy"
-    speed.write_planted(path, 300, 8)
-    found = speed._child(path, 200, "disk")
-    assert found["rate"] > 0
-    assert found["peak_mb"] > 50
+@pytest.mark.parametrize("name", ["FUCSMF", "LargeMvCNet"])
+def test_rows_on_disk_are_measured_beside_a_slice_in_memory(name, results, monkeypatch):
+    monkeypatch.setattr(disk, "_IN_MEMORY", 2400)
+    disk.run_disk([name], 2600, 16)
+    disk.run_disk([name], 2600, 16)
+    (record,) = records.read_records("disk")
+    assert record["rows_in_memory"] == 2400
+    assert record["rows_per_second"] > 0
+    assert record["ratio"] > 0
+    assert record["peak_mb"] > 50
+    assert record["accuracy"] > 0.9
 
 
 def small_views(k=3):

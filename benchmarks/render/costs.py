@@ -134,14 +134,22 @@ def _ratios() -> str:
 
 
 def _disk() -> str:
-    one = read_records("disk")[-1]
-    rows = [
-        ["rows", f"{one['rows']:,}"],
-        ["columns", f"{one['columns']:,}"],
-        ["gigabytes", f"{one['gigabytes']:g}"],
-        ["peak MB", amount(one["peak_mb"])],
-        ["peak MB of 100 rows", amount(one["peak_mb_100_rows"])],
-        ["rows a second", f"{one['rows_per_second']:,}"],
-        ["rows a second, in memory", f"{one['rows_per_second_in_memory']:,}"],
+    lines = [
+        [one["method"], f"{one['rows']:,}", f"{one['columns']:,}", str(one["passes"] or "as needed"),
+         f"{one['cpu_seconds']:,.0f}", amount(one["peak_mb"]), f"{one['rows_per_second']:,.0f}",
+         f"{one['rows_per_second_in_memory']:,.0f}", f"{one['ratio']:.2f}", short(one["accuracy"])]
+        for one in read_records("disk")
+    ]  # fmt: skip
+    heads = [
+        "method",
+        "rows",
+        "columns",
+        "passes",
+        "CPU s",
+        "peak MB",
+        "rows a second",
+        "in memory",
+        "ratio",
+        "ACC",
     ]
-    return table(["PCX, one epoch from a memory-mapped file", ""], rows)
+    return table(heads, lines)
