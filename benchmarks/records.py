@@ -9,7 +9,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -48,11 +48,13 @@ def is_recorded(name: str, case: dict[str, Any]) -> bool:
     return any(case.items() <= one.items() for one in read_records(name))
 
 
-def measured_apart(*arguments: object) -> dict[str, Any]:
+def measured_apart(*arguments: object, env: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Run Python with these arguments in a process of its own, whose peak of memory is its own; return its JSON."""
     command = [sys.executable, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed: {done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def machine() -> dict[str, Any]:
