@@ -8,7 +8,7 @@ import pytest
 import torch
 from tests.together import in_threads
 
-from coterie import PCX, LargeMvCNet, as_views
+from coterie import MVSIB, PCX, LargeMvCNet, as_views
 from coterie.collectives import ALONE
 from coterie.methods.registry import find_method
 from coterie.methods.trained import make_loop
@@ -39,13 +39,18 @@ def collectives_of_threads(monkeypatch):
     return local
 
 
-def first_step(model, data, epoch, phase=0):
-    """Return the losses and the gradients of the first step of an epoch."""
+def task_of(model, data):
+    """Return the task of a model that has seen nothing yet, and the parts of its run."""
     model.seed_ = 0
     data = model._check_input(data, reset=True)
     params = model._resolved()
     parts = model._prepare(params, data)
-    task = model._make_task(params, parts)
+    return model._make_task(params, parts), parts
+
+
+def first_step(model, data, epoch, phase=0):
+    """Return the losses and the gradients of the first step of an epoch."""
+    task, parts = task_of(model, data)
     loop = make_loop(task, parts)
     task.begin_epoch(epoch)
     if phase:
@@ -97,6 +102,26 @@ def test_what_batchnorm_remembers_is_the_same_in_every_process(collectives_of_th
     (mean, labels), (other_mean, other_labels) = in_threads(2, work)
     assert torch.equal(mean, other_mean)
     np.testing.assert_array_equal(labels, other_labels)
+
+
+def test_some_rows_of_the_views_describe_mvsibs_clusters_in_any_number_of_processes(
+    collectives_of_threads, monkeypatch
+):
+    data = two_views(missing=True)
+
+    def work(collectives):
+        collectives_of_threads.collectives = collectives
+        return task_of(MVSIB(3, hidden=(16,), random_state=0), data)[0].embed_all()
+
+    whole = work(ALONE)
+    assert whole.rows.tolist() == list(range(150))
+    monkeypatch.setattr("coterie.methods.mvsib.training._DESCRIBED", 60)
+    for found in [work(ALONE), *in_threads(3, work)]:
+        assert len(found.rows) == 60
+        torch.testing.assert_close(found.consensus, whole.consensus)
+        assert torch.equal(found.present, whole.present[found.rows])
+        for some, view in zip(found.views, whole.views, strict=True):
+            torch.testing.assert_close(some, view[found.rows])
 
 
 @pytest.mark.parametrize(

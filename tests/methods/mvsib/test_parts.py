@@ -91,7 +91,8 @@ def a_table(n=90, seed=0) -> tuple[Table, torch.Tensor]:
     ]
     present = torch.rand(n, 2, generator=generator) > 0.2
     present[:, 0] |= ~present.any(1)
-    return Table(torch.nn.functional.normalize(sum(views), dim=1), views, present), labels
+    consensus = torch.nn.functional.normalize(sum(views), dim=1)
+    return Table(consensus, torch.arange(len(labels)), views, present), labels
 
 
 def test_centres_and_widths_are_those_of_plain_loops():

@@ -1,6 +1,6 @@
 """The clusters of all rows as they are between two epochs: labels, centres, widths, sizes, evidence."""
 
-# n rows, V views, d features, k clusters, p neighbours
+# n rows, s of them looked at in each view, V views, d features, k clusters, p neighbours
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from coterie.ops.matching import match_centers
 
 _LEAST_WIDTH = 1e-3
 _CHUNK = 512
+_PIECE = 65_536
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,14 @@ class Table:
     Attributes
     ----------
     consensus : Tensor of shape (n, d)
-    views : list of Tensor of shape (n, d)
-    present : Tensor of bool, shape (n, V)
+    rows : Tensor of shape (s,)
+        The numbers of the rows whose views are kept: all of them, where they are not too many.
+    views : list of Tensor of shape (s, d)
+    present : Tensor of bool, shape (s, V)
     """
 
     consensus: Tensor
+    rows: Tensor
     views: list[Tensor]
     present: Tensor
 
@@ -82,12 +86,12 @@ def moved_labels(table: Table, centers: Tensor, generator: torch.Generator) -> T
 
 def describe(table: Table, labels: Tensor, n_clusters: int) -> Clusters:
     """Return the centres, widths and sizes that labels have."""
-    view_centers, widths = [], []
+    view_centers, widths, known = [], [], labels[table.rows]
     for v, rows in enumerate(table.views):
         own = table.present[:, v]
-        centers = cluster_means(rows[own], labels[own], n_clusters)
+        centers = cluster_means(rows[own], known[own], n_clusters)
         view_centers.append(centers)
-        widths.append(_widths(rows[own], labels[own], centers))
+        widths.append(_widths(rows[own], known[own], centers))
     centers = cluster_means(table.consensus, labels, n_clusters)
     return Clusters(
         labels,
@@ -101,7 +105,8 @@ def describe(table: Table, labels: Tensor, n_clusters: int) -> Clusters:
 
 def _widths(rows: Tensor, labels: Tensor, centers: Tensor) -> Tensor:
     """Return the median distance to its centre inside each cluster, (k,); that of all rows for an empty one."""
-    distances = (rows - centers[labels]).norm(dim=1)
+    pieces = zip(rows.split(_PIECE), labels.split(_PIECE), strict=True)
+    distances = torch.cat([(part - centers[kind]).norm(dim=1) for part, kind in pieces])
     order = torch.argsort(labels, stable=True)
     parts = distances[order].split(torch.bincount(labels, minlength=len(centers)).tolist())
     usual = distances.median() if len(distances) else torch.ones(())
@@ -125,7 +130,8 @@ def evidence_of_all(
     n_rows = len(clusters.labels)
     votes, nearness = torch.zeros(n_rows), torch.zeros(n_rows)
     centers = F.normalize(clusters.centers, dim=1)
-    similarity = (table.consensus * centers[clusters.labels]).sum(1)
+    pieces = zip(table.consensus.split(_PIECE), clusters.labels.split(_PIECE), strict=True)
+    similarity = torch.cat([(part * centers[kind]).sum(1) for part, kind in pieces])
     for rows, numbers, weights in neighbours:
         for first in range(0, len(rows), _CHUNK):
             part = slice(first, first + _CHUNK)

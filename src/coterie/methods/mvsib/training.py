@@ -15,6 +15,7 @@ from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data.batches import Batch, Batches
+from coterie.data.subsets import some_rows
 from coterie.engine.schedule import mixed_seed
 from coterie.methods.mvsib import certainty, routing
 from coterie.methods.mvsib.clusters import Clusters, Table, describe, evidence_of_all, moved_labels
@@ -31,6 +32,7 @@ from coterie.ops.shares import added, gathered, joined
 from coterie.store import below
 
 _FEWEST = 10
+_DESCRIBED = 100_000  # rows whose views say where clusters are in each view, and how wide
 
 
 @dataclass(frozen=True)
@@ -223,14 +225,27 @@ class MVSIBTask:
 
     @torch.no_grad()
     def embed_all(self) -> Table:
-        """Embed all rows; on the CPU."""
-        parts = list(embedded_rows(self.network, self.batches, self.seen))
-        columns = zip(*((*part.views, part.consensus, part.present) for part in parts), strict=True)
-        n_rows = self.batches.views.n_rows
-        *views, consensus, present = (
-            gathered(torch.cat(pieces), n_rows, self.collectives) for pieces in columns
+        """Embed all rows, on the CPU; of so many that their views need not all be kept, some are."""
+        n_rows, width = self.batches.views.n_rows, self.network.centers.shape[1]
+        mine = share_of(n_rows, self.collectives)
+        chosen = torch.from_numpy(some_rows(n_rows, _DESCRIBED, self.seed))
+        place = torch.full((n_rows,), -1).index_copy_(0, chosen, torch.arange(len(chosen)))
+        consensus = torch.empty(mine.stop - mine.start, width)
+        views = [torch.zeros(len(chosen), width) for _ in range(self.batches.views.n_views)]
+        first = mine.start
+        for part in embedded_rows(self.network, self.batches, self.seen):
+            rows = slice(first, first + len(part.consensus))
+            consensus[rows.start - mine.start : rows.stop - mine.start] = part.consensus
+            kept = place[rows] >= 0
+            for view, found in zip(views, part.views, strict=True):
+                view[place[rows][kept]] = found[kept]
+            first = rows.stop
+        return Table(
+            gathered(consensus, n_rows, self.collectives),
+            chosen,
+            [self.collectives.sum(view) for view in views],
+            torch.from_numpy(self.batches.views.present_rows(chosen.numpy())),
         )
-        return Table(consensus, views, present)
 
     # Losses of the stages
 
