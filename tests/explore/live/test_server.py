@@ -30,7 +30,9 @@ def test_the_page_is_told_all_it_needs(client, session, evil):
     state = client.get("/api/state").json()
     assert sum(cluster["size"] for cluster in state["clusters"]) == 240
     assert state["refine"]["ready"]
+    assert not session.shown.is_set()
     plane = client.get("/api/map").json()
+    assert session.shown.is_set()
     assert len(plane["x"]) == len(plane["y"]) == len(plane["rows"]) == 240
 
 

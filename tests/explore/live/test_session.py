@@ -1,3 +1,5 @@
+import threading
+
 import numpy as np
 import pytest
 
@@ -267,3 +269,14 @@ def test_what_goes_wrong_beside_the_page_is_said(make_session, monkeypatch, tmp_
     monkeypatch.setattr(other.sample, "lay_out", lambda *_: 1 / 0)
     other.draw_map()
     assert other.sample.settled
+
+
+def test_preparation_waits_until_the_page_has_its_map(make_session, monkeypatch):
+    session = make_session(prepared=False)
+    begun = threading.Event()
+    monkeypatch.setattr(session, "draw_map", begun.set)
+    monkeypatch.setattr(session, "prepare", lambda: None)
+    session.start()
+    assert not begun.wait(0.2)
+    session.shown.set()
+    assert begun.wait(60)

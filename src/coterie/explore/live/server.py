@@ -107,7 +107,9 @@ def _add_reading(app: FastAPI, session: Session, looker: Looker) -> None:
 
     @app.get("/api/map")
     def plane() -> Any:
-        return describe.map_json(session)
+        found = describe.map_json(session)
+        session.shown.set()
+        return found
 
     @app.get("/api/colours/{key}")
     def colours(key: str) -> Any:

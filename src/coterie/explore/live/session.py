@@ -28,6 +28,8 @@ from coterie.explore.summary import positions, read_classes
 
 _logger = logging.getLogger(__name__)
 
+_UNSEEN_SECONDS = 10.0
+
 
 @dataclass(frozen=True)
 class Change:
@@ -79,6 +81,8 @@ class Session:
         How rows are images.
     picture_view : int or None
         The view in which they are.
+    shown : threading.Event
+        Set when a page has asked for the map.
     """
 
     def __init__(
@@ -97,6 +101,7 @@ class Session:
     ) -> None:
         self.model, self.data, self.title, self.metadata = model, X, title, metadata
         self.image_shape, self.embedding = image_shape, embedding
+        self.shown = threading.Event()
         self.table = Table(X, model)
         self._check_columns()
         self.layout = None if image_shape is None else ImageLayout.from_shape(image_shape)
@@ -173,10 +178,11 @@ class Session:
             self.version += 1
 
     def start(self) -> None:
-        """Do both in the background, one after the other: the page that is being opened needs a core too."""
+        """Do both in the background, one after the other, once the page has its quick map and nobody waits."""
         threading.Thread(target=self._prepare_all, daemon=True).start()
 
     def _prepare_all(self) -> None:
+        self.shown.wait(_UNSEEN_SECONDS)
         self.draw_map()
         self.prepare()
 
