@@ -213,6 +213,12 @@ def test_an_unknown_device_is_one_sentence():
         resolve_device("quantum")
 
 
+def test_a_gpu_without_double_precision_is_not_taken_by_itself(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert resolve_device("auto").type == "cpu"
+
+
 def test_the_thread_cap_holds_inside_and_is_lifted_after():
     before = torch.get_num_threads()
     with thread_cap(1):

@@ -11,7 +11,9 @@ from coterie.errors import InputError
 
 
 def resolve_device(device: str | torch.device) -> torch.device:
-    """Return the device a name stands for; "auto" is a GPU where there is one.
+    """Return the device a name stands for; "auto" is a GPU where there is one with double precision.
+
+    Sums over rows are taken in double precision, which Apple's GPUs do not have.
 
     Examples
     --------
@@ -19,13 +21,11 @@ def resolve_device(device: str | torch.device) -> torch.device:
     device(type='cpu')
     """
     if str(device) == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
-        torch.empty(0, device=chosen)
-    except (RuntimeError, AssertionError) as error:
+        torch.empty(0, device=chosen, dtype=torch.float64)
+    except (RuntimeError, AssertionError, TypeError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(
             f"device={str(device)!r} cannot be used on this machine; use 'auto' or 'cpu' ({reason})."

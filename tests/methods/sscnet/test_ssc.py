@@ -91,9 +91,9 @@ def test_what_was_found_is_described(data, fitted):
 def test_the_order_and_the_length_of_rows_do_not_matter(data, fitted):
     X, _ = data
     order = np.random.default_rng(2).permutation(75)
-    turned = SSC(3, **QUIET).fit(X[order])
+    plain, turned = (SSC(3, tol=1e-3, **QUIET).fit(rows) for rows in (X, X[order]))
     np.testing.assert_allclose(
-        turned.affinity_.toarray(), fitted.affinity_.toarray()[order][:, order], atol=0.05
+        turned.affinity_.toarray(), plain.affinity_.toarray()[order][:, order], atol=0.05
     )
     assert accuracy(fitted.labels_[order], turned.labels_) == 1
     longer = SSC(3, **QUIET).fit(X * 1000)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -205,11 +206,16 @@ def best_shares(seen: Seen, n_views: int, n_anchors: int) -> np.ndarray:
 def encode(
     network: UnfoldedNetwork, inputs: Inputs, views: Views, pieces: Sequence[slice], centers: Tensor
 ) -> Iterator[tuple[Seen, Layer, Tensor]]:
-    """Yield pieces of the rows, what the last layer gives for them, and squared distances to the centres."""
+    """Yield pieces of the rows, what the last layer gives for them, and squared distances to the centres.
+
+    The layers run in double precision: some processors round narrow products differently from line to line, and a
+    row must get the same code wherever it stands.
+    """
+    exact, places = copy.deepcopy(network).double(), centers.double()
     for seen, n_rows in inputs.stream_alike(views, pieces):
-        last = network(seen.rows, seen.present)[-1]
-        distances = squared_distances(directions(last), centers)
-        yield seen.first(n_rows), last.first(n_rows), distances[:n_rows]
+        last = exact([rows.double() for rows in seen.rows], seen.present.double())[-1]
+        distances = squared_distances(directions(last), places)
+        yield seen.first(n_rows), last.first(n_rows).single(), distances[:n_rows].float()
 
 
 @dataclass(frozen=True)

@@ -137,6 +137,10 @@ class Layer:
         """Return what it gives for the first rows."""
         return Layer(self.codes[:n_rows], self.weights[:n_rows], self.mean[:n_rows], self.lengths[:n_rows])
 
+    def single(self) -> Layer:
+        """Return the same in single precision."""
+        return Layer(self.codes.float(), self.weights.float(), self.mean.float(), self.lengths.float())
+
 
 class UnfoldedNetwork(nn.Module):
     """Layers of code and noise steps; the anchors of each layer are buffers.
