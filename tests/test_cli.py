@@ -280,11 +280,23 @@ def test_label_files_that_do_not_fit_are_named(folder, capsys, text, message):
 
 
 def test_labels_for_a_method_that_uses_none_are_refused(folder, capsys):
-    code = run(
-        ["fit", str(folder / "rows.csv"), "--labels", str(folder / "truth.txt"), "--out", str(folder / "no")]
-    )
-    assert code == 2
+    arguments = ["fit", str(folder / "rows.csv"), "--labels", str(folder / "truth.txt")]
+    assert run([*arguments, "--method", "pcx", "--out", str(folder / "no")]) == 2
     assert "PCX does not" in last_error(capsys)
+
+
+def test_without_a_method_the_recommended_one_is_taken_and_named(folder, capsys):
+    rows = str(folder / "rows.csv")
+    said = {}
+    for name, more in {
+        "plain": ["-k", "3", *FAST[:-1]],
+        "known": ["--labels", str(folder / "truth.txt")],
+    }.items():
+        assert run(["fit", rows, "--out", str(folder / name), *more]) == 0
+        said[name] = capsys.readouterr().out.splitlines()[0]
+        assert json.loads((folder / name / "run.json").read_text())["method"] in said[name]
+    assert "Method: PCX;" in said["plain"]
+    assert "Method: FUCSMF;" in said["known"]
 
 
 def test_a_fit_without_clusters_or_labels_is_refused(folder, capsys):

@@ -143,7 +143,9 @@ def fit(
         Path, typer.Option("--out", metavar="RUN", help="Folder for the model, labels and report.")
     ],
     clusters: Clusters = None,
-    method: Annotated[str, typer.Option(help="See coterie methods.")] = "pcx",
+    method: Annotated[
+        str, typer.Option(help="See coterie methods; auto takes what coterie recommend says.")
+    ] = "auto",
     labels: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Known classes of some rows, for methods that use them."),
@@ -162,20 +164,24 @@ def fit(
     from coterie.methods.registry import find_method
     from coterie.runs import Run, write_labels
 
-    found, the_run = find_method(method), Run(out)
-    if labels is not None and not found.uses_labels:
-        raise InputError(
-            f"--labels goes with a method that uses labels, and {found.name} does not; see coterie methods."
-        )
+    the_run = Run(out)
     if clusters is None and labels is None:
         raise InputError(
             "Say how many clusters to find with --clusters (a number, or auto), or give some rows' classes with "
             "--labels."
         )
+    found = None if method == "auto" else find_method(method)
+    views = read_views(data)
+    known = None if labels is None else read_some_labels(labels, views.n_rows)
+    if found is None:
+        found = _recommended(views, known, quiet)
+    if labels is not None and not found.uses_labels:
+        raise InputError(
+            f"--labels goes with a method that uses labels, and {found.name} does not; see coterie methods."
+        )
     estimator = found.load()
     chosen = _settings(estimator, settings or [])
-    views = _in_memory_or_not(read_views(data), data, quiet)
-    known = None if labels is None else read_some_labels(labels, views.n_rows)
+    views = _in_memory_or_not(views, data, quiet)
     the_run.create(replace)
     usual = {"random_state": seed, "checkpoint": str(the_run.checkpoint), "verbose": int(not quiet)}
     usual |= {} if clusters is None else {"n_clusters": _cluster_count(clusters)}
@@ -395,6 +401,17 @@ def _load(folder: Path) -> tuple[Any, Any]:
     the_run = Run(folder)
     the_run.check()
     return load(the_run.model), the_run
+
+
+def _recommended(views: Any, known: Any, quiet: bool) -> Any:
+    """Return the method that is recommended for some rows, and name it."""
+    from coterie.methods.choosing.recommend import recommend as recommend_method
+    from coterie.methods.registry import find_method
+
+    found = find_method(recommend_method(views, known).method)
+    if not quiet and not _is_follower():
+        typer.echo(f"Method: {found.name}; coterie recommend says why, --method takes another.")
+    return found
 
 
 def _in_memory_or_not(views: Any, path: Path, quiet: bool) -> Any:
