@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from coterie.explore.live import answers as said
+from coterie.explore.live.change import Change
 from coterie.explore.live.metadata import Groups
-from coterie.explore.live.session import Change, Session
+from coterie.explore.live.session import Session
 from coterie.explore.markers import (
     UNLABELLED,
     by_amount,
@@ -21,6 +22,7 @@ from coterie.explore.pieces import counted
 from coterie.explore.summary import cluster_title
 
 _COLUMN = "column-"
+_MOST_FLOWS = 3
 
 
 def run_json(session: Session) -> dict[str, Any]:
@@ -64,7 +66,7 @@ def state_json(session: Session) -> dict[str, Any]:
         "undo": len(session.log.entries),
         "redo": len(session.log.undone),
         "refine": {
-            "ready": refiner.ready,
+            "ready": session.ready,
             "stage": refiner.stage,
             "seconds": round(refiner.seconds, 1),
             "failure": refiner.failure,
@@ -74,15 +76,30 @@ def state_json(session: Session) -> dict[str, Any]:
     }
 
 
-def change_json(change: Change) -> dict[str, Any]:
+def change_json(session: Session, change: Change) -> dict[str, Any]:
     """Return what an answer did."""
-    words = f"{counted(change.moved, 'row')} moved."
+    names = session.known.names
+    words = "" if change.answer is None else f"{in_words(change.answer, names)}."
+    words = f"{change.word}: {words}" if change.word else words
+    if not isinstance(change.answer, said.Name):
+        words += f" {counted(change.moved, 'row')} moved{_flows(change, names)}."
     if change.taken_over:
         words += (
             f" From now on the graph of neighbours speaks for every row, not the model alone: "
             f"{counted(change.taken_over, 'more row')} changed by that."
         )
-    return {"moved": change.moved, "marked": list(change.marked), "words": words}
+    return {"moved": change.moved, "marked": list(change.marked), "words": words.strip()}
+
+
+def _flows(change: Change, names: dict[int, str]) -> str:
+    """Say from where to where the rows moved: the largest flows."""
+    shown = [
+        f"{count:,} from {cluster_title(source, names)} to {cluster_title(to, names)}"
+        for source, to, count in change.flows[:_MOST_FLOWS]
+    ]
+    others = sum(count for _, _, count in change.flows[_MOST_FLOWS:])
+    shown += [f"{others:,} between other clusters"] if others else []
+    return f": {', '.join(shown)}" if shown else ""
 
 
 def map_json(session: Session) -> dict[str, Any]:
@@ -138,7 +155,8 @@ def _said_json(session: Session) -> dict[str, Any]:
     at = {number: i for i, number in enumerate(numbers)}
     codes = [at[given[row]] if row in given else -1 for row in session.sample.rows.tolist()]
     shown = [(cluster_title(number, names), session.paints.of(number)) for number in numbers]
-    return _grouped([code + 1 for code in codes], [("not labelled", UNLABELLED), *shown])
+    found = _grouped([code + 1 for code in codes], [("not labelled", UNLABELLED), *shown])
+    return found | {"front": [place for place, code in enumerate(codes) if code >= 0]}
 
 
 def _presences(session: Session) -> list[str]:

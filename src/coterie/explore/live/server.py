@@ -14,16 +14,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from coterie.errors import InputError
 from coterie.explore.live import describe
 from coterie.explore.live.answers import MOST_ROWS, Apart, Class, Merge, Name, Row, Together
+from coterie.explore.live.change import Change
 from coterie.explore.live.export import EXPORTS
 from coterie.explore.live.guard import Guard, Keys
 from coterie.explore.live.looking import Looker
-from coterie.explore.live.session import Change, Session
+from coterie.explore.live.session import Session
 from coterie.explore.report import plotly_script, resource
 
 _MOST_LISTED = 60
 _SCRIPT = "text/javascript; charset=utf-8"
 _STYLE = "text/css; charset=utf-8"
-_SCRIPTS = ("dom.js", "map.js", "rows.js", "clusters.js", "panels.js", "explorer.js")
+_SCRIPTS = ("dom.js", "map.js", "rows.js", "clusters.js", "panels.js", "exports.js", "explorer.js")
 
 
 class LabelRequest(BaseModel):
@@ -165,7 +166,7 @@ def _found(session: Session, words: str) -> list[int]:
 
 def _add_answers(app: FastAPI, session: Session) -> None:
     def shown(change: Change) -> Any:
-        return {"change": describe.change_json(change), "state": describe.state_json(session)}
+        return {"change": describe.change_json(session, change), "state": describe.state_json(session)}
 
     @app.post("/api/label")
     def label(request: Annotated[LabelRequest, Body()]) -> Any:
