@@ -13,7 +13,6 @@ from coterie.explore.markers import (
     by_amount,
     by_confidence,
     by_group,
-    by_known_group,
     map_layout,
     plane_points,
 )
@@ -82,7 +81,8 @@ def change_json(session: Session, change: Change) -> dict[str, Any]:
     words = "" if change.answer is None else f"{in_words(change.answer, names)}."
     words = f"{change.word}: {words}" if change.word else words
     if not isinstance(change.answer, said.Name):
-        words += f" {counted(change.moved, 'row')} moved{_flows(change, names)}."
+        many = counted(change.moved, "row") if change.moved else "No row"
+        words += f" {many} moved{_flows(change, names)}."
     if change.taken_over:
         words += (
             f" From now on the graph of neighbours speaks for every row, not the model alone: "
@@ -93,6 +93,9 @@ def change_json(session: Session, change: Change) -> dict[str, Any]:
 
 def _flows(change: Change, names: dict[int, str]) -> str:
     """Say from where to where the rows moved: the largest flows."""
+    if len(change.flows) == 1:
+        ((source, to, _),) = change.flows
+        return f" from {cluster_title(source, names)} to {cluster_title(to, names)}"
     shown = [
         f"{count:,} from {cluster_title(source, names)} to {cluster_title(to, names)}"
         for source, to, count in change.flows[:_MOST_FLOWS]
@@ -141,7 +144,7 @@ def colouring_json(session: Session, key: str) -> dict[str, Any] | None:
     if key == "said":
         return _said_json(session)
     if key == "class" and session.classes is not None:
-        return _known_groups(session.classes.codes[rows].tolist(), session.classes.names)
+        return _known_groups(session.classes.codes[rows].tolist(), session.classes.names, "not labelled")
     if key == "views":
         return _groups_json(Groups.of(_presences(session)))
     assert session.metadata is not None
@@ -170,15 +173,14 @@ def _presences(session: Session) -> list[str]:
 
 
 def _groups_json(groups: Groups) -> dict[str, Any]:
-    return _known_groups(groups.codes.tolist(), groups.names)
+    return _known_groups(groups.codes.tolist(), groups.names, "other values")
 
 
-def _known_groups(codes: list[int], names: list[str]) -> dict[str, Any]:
-    marker = by_known_group(codes, len(names))
-    shown = [
-        {"name": name, "colour": colour} for name, colour in zip(names, colours(len(names)), strict=True)
-    ]
-    return {"marker": marker, "groups": shown, "offset": 1}
+def _known_groups(codes: list[int], names: list[str], rest: str) -> dict[str, Any]:
+    """Colour by groups, with one more for the rows of none, which are coded -1."""
+    shown = [(rest, UNLABELLED), *zip(names, colours(len(names)), strict=True)]
+    found = _grouped([code + 1 for code in codes], shown)
+    return found if -1 in codes else found | {"groups": found["groups"][1:], "offset": 1}
 
 
 def _grouped(codes: list[int], shown: list[tuple[str, str]]) -> dict[str, Any]:

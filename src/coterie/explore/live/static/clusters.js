@@ -1,7 +1,7 @@
 // The clusters: all in a list, and one in full.
 
-import { button, counted, element, get, show, swatch } from "./dom.js";
-import { colourOf, options, picture, rowList, signed, titled } from "./rows.js";
+import { button, counted, element, get, pairs, show, swatch } from "./dom.js";
+import { colourOf, options, picture, rowList, signed, strongest, titled } from "./rows.js";
 
 export const PAGE = 24;
 const MOST_FACES = 60;
@@ -83,7 +83,7 @@ async function clusterBody(app, act, found) {
   const parts = [];
   if (found.commonest) parts.push(element("p", { class: "about" }, "Mostly of the known class " + found.commonest[0] + " (" + Math.round(100 * found.commonest[1]) + "%)."));
   if (!found.size) parts.push(element("p", {}, "No row is in this cluster now."));
-  if (found.decoded || found.exemplar !== null) parts.push(element("h3", {}, "Exemplar"), exemplars(rows, found));
+  if (found.decoded || found.exemplar !== null) parts.push(element("h3", {}, "Exemplar"), exemplars(app, act, rows, found));
   const listed = (heading, numbers) => (numbers.length ? [element("h3", {}, heading), rowList(app, act, numbers.map((row) => rows.get(row)))] : []);
   parts.push(...listed("Most typical rows", found.typical), ...listed("Least certain rows", found.unsure));
   if (found.features.length) parts.push(element("h3", {}, "What sets it apart"), featureTables(app, found));
@@ -92,13 +92,17 @@ async function clusterBody(app, act, found) {
   return parts;
 }
 
-function exemplars(rows, found) {
+function exemplars(app, act, rows, found) {
   const figures = [];
   if (found.decoded) figures.push(figure(element("img", { src: found.decoded, alt: "Decoded exemplar" }), "decoded"));
   const real = rows.get(found.exemplar);
   if (real && real.image) figures.push(figure(picture(real), "row " + real.row));
-  else if (real) figures.push(element("p", { class: "about" }, "Row " + real.row + " stands for it."));
-  return element("div", { class: "pair" }, figures);
+  const images = figures.length ? [element("div", { class: "pair" }, figures)] : [];
+  const listed = real && !real.image ? [rowList(app, act, [real])] : [];
+  const decoded = app.run.pictures || !found.decoded_features.length
+    ? []
+    : [element("p", { class: "about" }, "As the model decodes it:"), pairs(strongest(app, { features: found.decoded_features }))];
+  return [...images, ...listed, ...decoded];
 }
 
 function figure(image, caption) {

@@ -125,7 +125,7 @@ function draw() {
 function legend() {
   const held = at("legend").contains(document.activeElement) ? document.activeElement.dataset.group : null;
   const codes = app.colouring.offset || 0;
-  const chips = app.colouring.groups.map((group, i) => button([swatch(group.colour), group.name], () => {
+  const chips = app.colouring.groups.map((group, i) => button([swatch(group.colour), element("span", { class: "name" }, group.name)], () => {
     if (!app.picked.delete(i + codes)) app.picked.add(i + codes);
     legend();
     draw();

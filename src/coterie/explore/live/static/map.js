@@ -2,7 +2,7 @@
 
 const plots = coteriePlots;
 const holder = document.getElementById("map-plot");
-const PICKED = { selected: { marker: { opacity: 0.95 } }, unselected: { marker: { opacity: 0.1 } } };
+const PICKED = { selected: { marker: { opacity: 0.95 } }, unselected: { marker: { opacity: 0.2 } } };
 let points = { x: [], y: [], rows: [], layout: {} };
 let drag = plots.narrow.matches ? false : "lasso";
 let listening = false;

@@ -18,7 +18,7 @@ export function picture(row, alt) {
   return row.image ? element("img", { src: row.image, alt: alt ?? "Row " + row.row }) : null;
 }
 
-function strongest(app, row) {
+export function strongest(app, row) {
   const several = app.run.views.length > 1;
   return row.features.slice(0, STRONGEST).map((feature) => [(several ? feature.view + " " : "") + feature.name, feature.value + " (" + signed(feature.away) + " SD)"]);
 }
