@@ -10,6 +10,7 @@ from fastapi import Body, FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
 
 from coterie.errors import InputError
 from coterie.explore.live import describe
@@ -53,6 +54,7 @@ def make_app(session: Session, keys: Keys) -> Any:
     app = FastAPI(title="coterie", docs_url=None, redoc_url=None, openapi_url=None)
     app.add_exception_handler(InputError, _sentence)
     app.add_exception_handler(RequestValidationError, _misread)
+    app.add_exception_handler(HTTPException, _refused)
     _add_files(app)
     _add_reading(app, session, Looker(session))
     _add_answers(app, session)
@@ -62,6 +64,12 @@ def make_app(session: Session, keys: Keys) -> Any:
 
 async def _sentence(_: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"error": str(error)}, 400)
+
+
+async def _refused(_: Request, error: Exception) -> JSONResponse:
+    """Say no to what is no address, no method or no body of this page, in the form of all other refusals."""
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": f"{error.detail}."}, error.status_code, error.headers)
 
 
 async def _misread(_: Request, error: Exception) -> JSONResponse:
