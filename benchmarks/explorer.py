@@ -33,6 +33,15 @@ return fetch('/api/label', {method: 'POST', headers: {'Content-Type': 'applicati
 """
 
 
+# What a person looks at meanwhile: a row, the rows of a cluster, what is shown now.
+_LOOK = """
+const started = performance.now();
+const addresses = ['/api/rows?rows=' + arguments[0], '/api/clusters/' + arguments[1] + '/rows', '/api/state'];
+return fetch(addresses[arguments[2] % 3])
+  .then((answer) => answer.json()).then(() => (performance.now() - started) / 1000)
+"""
+
+
 def run_explorer(n_rows: int, columns: int, run: Path | None, options: list[str]) -> None:
     """Open a run, planted if none is given, in headless Chromium, answer some questions, and keep the figures."""
     with tempfile.TemporaryDirectory() as name:
@@ -75,10 +84,15 @@ def _measured(run: Path, options: list[str], downloads: Path) -> dict[str, Any]:
         found["seconds to the first paint"] = round(page.run(_PAINTED), 2)
         found["seconds to the map"] = round(page.run(_READY), 2)
         found["peak MB then"] = program.peak_mb()
-        page.until(lambda: page.state()["refine"]["ready"], seconds=_PATIENCE)
+        page.until(lambda: page.state()["map_settled"], seconds=_PATIENCE)
+        before = program.cpu_seconds()
+        looks = sorted(_looks(page))
         found["seconds of preparation"] = page.state()["refine"]["seconds"]
+        found["CPU seconds of preparation"] = round(program.cpu_seconds() - before, 1)
+        found["looks meanwhile"] = len(looks)
+        found["seconds of a look, median"] = round(looks[len(looks) // 2], 3)
+        found["seconds of a look, 95 of 100"] = round(looks[len(looks) * 95 // 100], 3)
         found["peak MB of preparation"] = program.peak_mb()
-        page.until(lambda: page.state()["map_settled"])
         before = program.cpu_seconds()
         found["seconds of answers"] = _answers(page)
         found["CPU seconds an answer"] = round((program.cpu_seconds() - before) / _ANSWERS, 3)
@@ -87,6 +101,17 @@ def _measured(run: Path, options: list[str], downloads: Path) -> dict[str, Any]:
         page.driver.quit()
         program.kill()
     return found
+
+
+def _looks(page: Page) -> list[float]:
+    """Look around until corrections are prepared, and return the seconds of each look as the browser sees them."""
+    state, rng, looks = page.state(), np.random.default_rng(1), []
+    rows = page.run("return fetch('/api/run').then((answer) => answer.json())")["rows"]
+    numbers = [cluster["number"] for cluster in state["clusters"]]
+    while not (page.state()["refine"]["ready"] and looks):
+        looks.append(page.run(_LOOK, int(rng.integers(rows)), int(rng.choice(numbers)), len(looks)))
+        time.sleep(0.2)
+    return looks
 
 
 def _answers(page: Page) -> list[float]:

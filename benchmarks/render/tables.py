@@ -73,6 +73,35 @@ def labels() -> str:
     return table(headers, rows) + "\n" + made_by("python -m benchmarks labels")
 
 
+def answers() -> str:
+    """Return the accuracy of every seed after ten answers, random and asked by the page."""
+    rows = [
+        [str(one["seed"]), *(f"{value:.3f}" for value in
+         (one["clustered"], one["asked"][0], one["random"][-1], one["asked"][-1]))]
+        for one in read_records("answers")
+    ]  # fmt: skip
+    headers = ("seed", "clustered", "nothing said", "ten random answers", "ten answers to the page")
+    return table(headers, rows) + "\n" + made_by("python -m benchmarks answers")
+
+
+def explorer() -> str:
+    """Return what the explorer costs, by the last record of each run."""
+    latest = {one["what"]: one for one in read_records("explorer")}
+    keys = dict.fromkeys(key for one in latest.values() for key in one if key not in ("what", "machine"))
+    rows = [[key, *(_cell(one.get(key)) for one in latest.values())] for key in keys]
+    commands = (
+        "python -m benchmarks explorer --run mnist-run --images 28x28",
+        "python -m benchmarks explorer --rows 1000000 --columns 16",
+    )
+    return table(("", *latest), rows) + "\n" + made_by(*commands)
+
+
+def _cell(value: float | list[float] | None) -> str:
+    if isinstance(value, list):
+        return f"{min(value):.2f} to {max(value):.2f}"
+    return "" if value is None else f"{value:,.2f}" if value < 100 else f"{value:,.0f}"
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "summary": summary,
     "pcx": lambda: accuracy("PCX"),
@@ -81,4 +110,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "sscnet": lambda: accuracy("SSCNet"),
     "ssc": lambda: accuracy("SSC"),
     "labels": labels,
+    "answers": answers,
+    "explorer": explorer,
 }

@@ -13,7 +13,7 @@ from tests.together import in_threads
 
 from coterie.errors import InputError
 from coterie.ops.distances import nearest, squared_distances
-from coterie.ops.kmeans import TensorRows, kmeans, kmeans_plus_plus
+from coterie.ops.kmeans import TensorRows, kmeans, kmeans_plus_plus, spread_seeds
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -154,3 +154,16 @@ def test_given_centres_are_where_it_begins():
         rows, 2, generator=torch.Generator(), start=torch.tensor([[0.0], [1.0]]), max_iter=1, quiet=True
     )
     torch.testing.assert_close(found.centers, torch.tensor([[0.0], [22 / 3]]))
+
+
+def test_many_seeds_are_rows_all_different_and_lie_apart():
+    generator = torch.Generator().manual_seed(0)
+    dense = torch.randn(1900, 2, generator=generator)
+    far = 50 + 10 * torch.randn(100, 2, generator=generator)
+    rows = torch.cat([dense, far])
+    seeds = spread_seeds(rows, 200, torch.Generator().manual_seed(1))
+    assert len(torch.unique(seeds, dim=0)) == 200
+    assert bool((seeds[:, None] == rows[None]).all(2).any(1).all())
+    assert int((seeds[:, 0] > 15).sum()) > 60, "uniform draws would take about ten of the far rows"
+    again = spread_seeds(rows, 200, torch.Generator().manual_seed(1))
+    assert torch.equal(seeds, again)

@@ -189,6 +189,40 @@ def kmeans_plus_plus(rows: Tensor, n_clusters: int, generator: torch.Generator) 
     return torch.cat(seeds)
 
 
+def spread_seeds(rows: Tensor, n_seeds: int, generator: torch.Generator, rounds: int = 64) -> Tensor:
+    """Draw many seeds that lie apart, a share of them in each round.
+
+    A round draws rows with probability proportional to the squared distance to the seeds of the rounds before. Greedy
+    k-means++ looks at all rows for every single seed: MNIST, 5,000 seeds in two views, 6.4 CPU seconds and not 0.6.
+    Four steps of k-means from here end 1 to 3 percent above the inertia of ten steps from there.
+
+    Parameters
+    ----------
+    rows : Tensor of shape (n, d)
+        No two of them alike.
+    n_seeds : int
+        At most n.
+    generator : torch.Generator
+    rounds : int
+
+    Examples
+    --------
+    >>> rows = torch.tensor([[0.0], [0.1], [5.0], [9.0]])
+    >>> spread_seeds(rows, 4, torch.Generator().manual_seed(0)).sort(0).values.T
+    tensor([[0.0000, 0.1000, 5.0000, 9.0000]])
+    """
+    each = -(-n_seeds // rounds)
+    chosen = torch.randperm(len(rows), generator=generator)[:each]
+    left = nearest(rows, rows[chosen])[1]
+    while len(chosen) < n_seeds:
+        weights = left.double().cpu() + torch.finfo(torch.float64).tiny
+        weights[chosen] = 0
+        drawn = torch.multinomial(weights, min(each, n_seeds - len(chosen)), generator=generator)
+        chosen = torch.cat([chosen, drawn])
+        left = torch.minimum(left, nearest(rows, rows[drawn])[1])
+    return rows[chosen]
+
+
 def _draw(weights: Tensor, size: int, generator: torch.Generator) -> Tensor:
     """Draw indices with probability proportional to the weights, uniformly where all of them are zero."""
     heights = weights.double().cumsum(0)

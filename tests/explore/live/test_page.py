@@ -216,7 +216,39 @@ def test_every_control_has_a_name(page):
     for element in page.driver.find_elements(
         By.CSS_SELECTOR, "button, select, input, a, [role=img], [role=group]"
     ):
-        assert element.accessible_name, element.get_attribute("outerHTML")
+        assert element.accessible_name or element.get_attribute("hidden"), element.get_attribute("outerHTML")
+
+
+def test_groups_picked_out_and_what_moved_are_selected_without_a_mouse(page):
+    page.choose("#colouring", "column-0")
+    page.until(lambda: len(page.all("#legend button")) == 3)
+    page.all("#legend button")[1].send_keys(Keys.ENTER)
+    page.until(lambda: page.all("#select-picked"))
+    assert page.driver.switch_to.active_element.text == "maker 1"
+    assert page.all("#select-picked")[0].text == "Select these 80 rows"
+    page.all("#select-picked")[0].send_keys(Keys.ENTER)
+    page.until(lambda: page.all("#panel h2")[0].text == "80 selected rows")
+    assert page.status == "80 rows selected."
+    page.choose("#target", "0")
+    page.after(lambda: page.all("#label")[0].send_keys(Keys.ENTER))
+    page.until(lambda: page.all("#select-moved"))
+    assert page.all("#tab-selection")[0].text == "Rows"
+    page.all("#select-moved")[0].send_keys(Keys.ENTER)
+    moved = page.run("return document.getElementById('map-plot').data[0].selectedpoints.length")
+    assert page.all("#panel h2")[0].text == f"{moved} selected rows"
+
+
+def test_keys_stay_where_they_were_and_typing_is_not_lost(page):
+    page.all("[data-cluster='2']")[0].send_keys(Keys.ENTER)
+    page.until(lambda: page.all("#name"))
+    page.all("#name")[0].send_keys("tall" + Keys.ENTER)
+    page.until(lambda: page.status == "Cluster 2 is called tall.")
+    page.until(lambda: page.driver.switch_to.active_element.get_attribute("id") == "name")
+    page.all("#back")[0].send_keys(Keys.ENTER)
+    page.until(lambda: page.driver.switch_to.active_element.get_attribute("data-cluster") == "2")
+    page.all("#tab-clusters")[0].send_keys(Keys.END)
+    page.until(lambda: page.all("#export-answers"))
+    assert page.driver.switch_to.active_element.get_attribute("id") == "tab-export"
 
 
 def test_an_answer_survives_the_death_of_the_program(start, browse, run_folder):

@@ -127,9 +127,11 @@ def test_names_need_no_preparation_but_corrections_do(make_session):
     session.name(0, "first")
     with pytest.raises(InputError, match="Corrections are being prepared"):
         session.label([1], 2)
+    assert session.known.names == {0: "first"}
+    session.undo()
+    assert session.known.names == {}
     with pytest.raises(InputError, match="Corrections are being prepared"):
         session.undo()
-    assert session.known.names == {0: "first"}
 
 
 def test_a_number_is_not_given_twice(session):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from coterie.explore.live import answers as said
+from coterie.explore.live.change import Change
 from coterie.explore.live.metadata import Groups
-from coterie.explore.live.session import Change, Session
+from coterie.explore.live.session import Session
 from coterie.explore.markers import (
     UNLABELLED,
     by_amount,
     by_confidence,
     by_group,
-    by_known_group,
     map_layout,
     plane_points,
 )
@@ -21,6 +21,7 @@ from coterie.explore.pieces import counted
 from coterie.explore.summary import cluster_title
 
 _COLUMN = "column-"
+_MOST_FLOWS = 3
 
 
 def run_json(session: Session) -> dict[str, Any]:
@@ -64,7 +65,7 @@ def state_json(session: Session) -> dict[str, Any]:
         "undo": len(session.log.entries),
         "redo": len(session.log.undone),
         "refine": {
-            "ready": refiner.ready,
+            "ready": session.ready,
             "stage": refiner.stage,
             "seconds": round(refiner.seconds, 1),
             "failure": refiner.failure,
@@ -74,15 +75,34 @@ def state_json(session: Session) -> dict[str, Any]:
     }
 
 
-def change_json(change: Change) -> dict[str, Any]:
+def change_json(session: Session, change: Change) -> dict[str, Any]:
     """Return what an answer did."""
-    words = f"{counted(change.moved, 'row')} moved."
+    names = session.known.names
+    words = "" if change.answer is None else f"{in_words(change.answer, names)}."
+    words = f"{change.word}: {words}" if change.word else words
+    if not isinstance(change.answer, said.Name):
+        many = counted(change.moved, "row") if change.moved else "No row"
+        words += f" {many} moved{_flows(change, names)}."
     if change.taken_over:
         words += (
             f" From now on the graph of neighbours speaks for every row, not the model alone: "
             f"{counted(change.taken_over, 'more row')} changed by that."
         )
-    return {"moved": change.moved, "marked": list(change.marked), "words": words}
+    return {"moved": change.moved, "marked": list(change.marked), "words": words.strip()}
+
+
+def _flows(change: Change, names: dict[int, str]) -> str:
+    """Say from where to where the rows moved: the largest flows."""
+    if len(change.flows) == 1:
+        ((source, to, _),) = change.flows
+        return f" from {cluster_title(source, names)} to {cluster_title(to, names)}"
+    shown = [
+        f"{count:,} from {cluster_title(source, names)} to {cluster_title(to, names)}"
+        for source, to, count in change.flows[:_MOST_FLOWS]
+    ]
+    others = sum(count for _, _, count in change.flows[_MOST_FLOWS:])
+    shown += [f"{others:,} between other clusters"] if others else []
+    return f": {', '.join(shown)}" if shown else ""
 
 
 def map_json(session: Session) -> dict[str, Any]:
@@ -124,7 +144,7 @@ def colouring_json(session: Session, key: str) -> dict[str, Any] | None:
     if key == "said":
         return _said_json(session)
     if key == "class" and session.classes is not None:
-        return _known_groups(session.classes.codes[rows].tolist(), session.classes.names)
+        return _known_groups(session.classes.codes[rows].tolist(), session.classes.names, "not labelled")
     if key == "views":
         return _groups_json(Groups.of(_presences(session)))
     assert session.metadata is not None
@@ -138,7 +158,8 @@ def _said_json(session: Session) -> dict[str, Any]:
     at = {number: i for i, number in enumerate(numbers)}
     codes = [at[given[row]] if row in given else -1 for row in session.sample.rows.tolist()]
     shown = [(cluster_title(number, names), session.paints.of(number)) for number in numbers]
-    return _grouped([code + 1 for code in codes], [("not labelled", UNLABELLED), *shown])
+    found = _grouped([code + 1 for code in codes], [("not labelled", UNLABELLED), *shown])
+    return found | {"front": [place for place, code in enumerate(codes) if code >= 0]}
 
 
 def _presences(session: Session) -> list[str]:
@@ -152,15 +173,14 @@ def _presences(session: Session) -> list[str]:
 
 
 def _groups_json(groups: Groups) -> dict[str, Any]:
-    return _known_groups(groups.codes.tolist(), groups.names)
+    return _known_groups(groups.codes.tolist(), groups.names, "other values")
 
 
-def _known_groups(codes: list[int], names: list[str]) -> dict[str, Any]:
-    marker = by_known_group(codes, len(names))
-    shown = [
-        {"name": name, "colour": colour} for name, colour in zip(names, colours(len(names)), strict=True)
-    ]
-    return {"marker": marker, "groups": shown, "offset": 1}
+def _known_groups(codes: list[int], names: list[str], rest: str) -> dict[str, Any]:
+    """Colour by groups, with one more for the rows of none, which are coded -1."""
+    shown = [(rest, UNLABELLED), *zip(names, colours(len(names)), strict=True)]
+    found = _grouped([code + 1 for code in codes], shown)
+    return found if -1 in codes else found | {"groups": found["groups"][1:], "offset": 1}
 
 
 def _grouped(codes: list[int], shown: list[tuple[str, str]]) -> dict[str, Any]:

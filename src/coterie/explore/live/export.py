@@ -37,6 +37,7 @@ class Export:
 
 def _columns(session: Session) -> dict[str, np.ndarray]:
     """Return the columns of the labels: row, cluster, name, confidence, and whether a person gave the label."""
+    session.check_followed()
     state, known = session.state, session.known
     names = np.array([known.names.get(number, "") for number in state.numbers.tolist()], dtype=object)
     given = np.zeros(session.n_rows, dtype=bool)
@@ -101,6 +102,7 @@ def write_present_report(session: Session, path: Path) -> None:
 
 
 def _present_model(session: Session) -> Any:
+    session.check_followed()
     known = session.known
     return session.refiner.model(known.names) if known.moves_rows else session.model
 

@@ -75,6 +75,7 @@ class Looker:
             "confidence": found.confidence,
             "exemplar": state.exemplars.get(number),
             "decoded": self._decoded.get(number),
+            "decoded_features": self._decoded_features.get(number, []),
             "typical": found.typical,
             "unsure": least,
             "neighbours": [int(state.numbers[other]) for other in found.neighbours[:4]],
@@ -133,9 +134,13 @@ class Looker:
 
     def _strongest(self, rows: NDArray[np.int64]) -> list[list[dict[str, Any]]]:
         """Return the features in which each row differs most from the mean of all, in every view that is no image."""
+        return self._away(*self._session.table.read(rows))
+
+    def _away(
+        self, blocks: Sequence[NDArray[np.float32]], present: NDArray[np.bool_]
+    ) -> list[list[dict[str, Any]]]:
         session = self._session
-        found: list[list[dict[str, Any]]] = [[] for _ in rows]
-        blocks, present = session.table.read(rows)
+        found: list[list[dict[str, Any]]] = [[] for _ in present]
         for v, (block, means, (view, _)) in enumerate(
             zip(blocks, session.sample.reading.means, session.table.views, strict=True)
         ):
@@ -181,3 +186,16 @@ class Looker:
         session = self._session
         decoded = decoded_exemplars(session.model, session.table, self._session.picture_view)
         return {int(session.model_numbers[c]): self._drawn(value) for c, value in enumerate(decoded)}
+
+    @cached_property
+    def _decoded_features(self) -> dict[int, list[dict[str, Any]]]:
+        """The strongest features of the exemplars that the model decoded, by class, in views that are no images."""
+        session = self._session
+        blocks = [
+            np.array(decoded_exemplars(session.model, session.table, v))
+            for v in range(len(session.table.views))
+        ]
+        if not len(blocks[0]):
+            return {}
+        found = self._away(blocks, np.ones((len(blocks[0]), len(blocks)), dtype=bool))
+        return dict(zip(session.model_numbers.tolist(), found, strict=True))

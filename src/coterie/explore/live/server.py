@@ -10,20 +10,22 @@ from fastapi import Body, FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
 
 from coterie.errors import InputError
 from coterie.explore.live import describe
 from coterie.explore.live.answers import MOST_ROWS, Apart, Class, Merge, Name, Row, Together
+from coterie.explore.live.change import Change
 from coterie.explore.live.export import EXPORTS
 from coterie.explore.live.guard import Guard, Keys
 from coterie.explore.live.looking import Looker
-from coterie.explore.live.session import Change, Session
+from coterie.explore.live.session import Session
 from coterie.explore.report import plotly_script, resource
 
 _MOST_LISTED = 60
 _SCRIPT = "text/javascript; charset=utf-8"
 _STYLE = "text/css; charset=utf-8"
-_SCRIPTS = ("dom.js", "map.js", "rows.js", "clusters.js", "panels.js", "explorer.js")
+_SCRIPTS = ("dom.js", "map.js", "rows.js", "clusters.js", "panels.js", "exports.js", "explorer.js")
 
 
 class LabelRequest(BaseModel):
@@ -52,6 +54,7 @@ def make_app(session: Session, keys: Keys) -> Any:
     app = FastAPI(title="coterie", docs_url=None, redoc_url=None, openapi_url=None)
     app.add_exception_handler(InputError, _sentence)
     app.add_exception_handler(RequestValidationError, _misread)
+    app.add_exception_handler(HTTPException, _refused)
     _add_files(app)
     _add_reading(app, session, Looker(session))
     _add_answers(app, session)
@@ -61,6 +64,12 @@ def make_app(session: Session, keys: Keys) -> Any:
 
 async def _sentence(_: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"error": str(error)}, 400)
+
+
+async def _refused(_: Request, error: Exception) -> JSONResponse:
+    """Say no to what is no address, no method or no body of this page, in the form of all other refusals."""
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": f"{error.detail}."}, error.status_code, error.headers)
 
 
 async def _misread(_: Request, error: Exception) -> JSONResponse:
@@ -165,7 +174,7 @@ def _found(session: Session, words: str) -> list[int]:
 
 def _add_answers(app: FastAPI, session: Session) -> None:
     def shown(change: Change) -> Any:
-        return {"change": describe.change_json(change), "state": describe.state_json(session)}
+        return {"change": describe.change_json(session, change), "state": describe.state_json(session)}
 
     @app.post("/api/label")
     def label(request: Annotated[LabelRequest, Body()]) -> Any:

@@ -41,6 +41,7 @@ def serve(session: Session, port: int, say: Callable[[str], None]) -> None:
             access_log=False,
             server_header=False,
             lifespan="off",
+            ws="none",
         )
         uvicorn.Server(settings).run(sockets=[listening])
     finally:

@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie.errors import InputError
 from coterie.explore.live import answers as said
-from coterie.explore.live.log import AnswerLog
+from coterie.explore.live.change import Change, compared
+from coterie.explore.live.log import AnswerLog, Entry
 from coterie.explore.live.metadata import Metadata
 from coterie.explore.live.refiner import Refiner
 from coterie.explore.live.sample import Sample
@@ -29,25 +32,7 @@ from coterie.explore.summary import positions, read_classes
 _logger = logging.getLogger(__name__)
 
 _UNSEEN_SECONDS = 10.0
-
-
-@dataclass(frozen=True)
-class Change:
-    """What an answer did.
-
-    Attributes
-    ----------
-    moved : int
-        Rows that changed their class by it.
-    marked : list of int
-        Positions of those of them that are in the sample.
-    taken_over : int
-        Rows that changed only because, with the first answer, the graph speaks and no longer the model.
-    """
-
-    moved: int = 0
-    marked: tuple[int, ...] = ()
-    taken_over: int = 0
+_BEHIND = 10
 
 
 class Session:
@@ -83,6 +68,8 @@ class Session:
         The view in which they are.
     shown : threading.Event
         Set when a page has asked for the map.
+    ready : bool
+        Whether answers can be given, and those of an earlier session are shown.
     """
 
     def __init__(
@@ -101,7 +88,7 @@ class Session:
     ) -> None:
         self.model, self.data, self.title, self.metadata = model, X, title, metadata
         self.image_shape, self.embedding = image_shape, embedding
-        self.shown = threading.Event()
+        self.shown, self.ready = threading.Event(), False
         self.table = Table(X, model)
         self._check_columns()
         self.layout = None if image_shape is None else ImageLayout.from_shape(image_shape)
@@ -164,6 +151,7 @@ class Session:
             with self._lock:
                 try:
                     self._show(self._solved(self.known), Change())
+                    self.ready = True
                 except InputError as error:
                     self.refiner.failure = f"{self.log.path} does not fit these data: {error}"
 
@@ -182,6 +170,7 @@ class Session:
         threading.Thread(target=self._prepare_all, daemon=True).start()
 
     def _prepare_all(self) -> None:
+        _give_way()
         self.shown.wait(_UNSEEN_SECONDS)
         self.draw_map()
         self.prepare()
@@ -229,11 +218,11 @@ class Session:
 
     def undo(self) -> Change:
         """Take the last answer back."""
-        return self._step(self.log.undo)
+        return self._step(self.log.undo, self.log.entries, "Taken back")
 
     def redo(self) -> Change:
         """Let the answer that was taken back last count again."""
-        return self._step(self.log.redo)
+        return self._step(self.log.redo, self.log.undone, "Said again")
 
     def export(self, write: Callable[[Session, Path], None], file: str) -> Path:
         """Write something to take away into the folder, and return where it is."""
@@ -242,13 +231,19 @@ class Session:
             write(self, path)
         return path
 
+    def check_followed(self) -> None:
+        """Raise one sentence as long as what is shown does not follow the answers of an earlier session."""
+        if self.known.moves_rows and not self.ready:
+            self.refiner.check()
+            raise InputError("Your earlier answers are being followed; try again in a moment.")
+
     # Behind it
 
     def _take(self, answer: said.Answer) -> Change:
         """Solve for an answer, write it down, and only then show it."""
         if isinstance(answer, said.Name):
             self.log.add(answer)
-            return self._show(self.state, Change())
+            return self._show(self.state, Change(answer))
         known, before = said.gathered([*self.log.answers, answer]), self.known
         try:
             state = self._solved(known)
@@ -256,27 +251,23 @@ class Session:
         except InputError:
             self._solved(before)  # the refiner goes back to what is shown
             raise
-        return self._show(state, self._compared(state, first=not before.moves_rows))
+        first = None if before.moves_rows else self.refiner.untouched
+        return self._show(state, compared(answer, self.state, state, self.sample.rows, first))
 
-    def _step(self, step: Any) -> Change:
+    def _step(self, step: Callable[[], None], concerned: list[Entry], word: str) -> Change:
         with self._lock:
+            answer = concerned[-1].answer if concerned else None
+            if isinstance(answer, said.Name):  # moves no row, so it need not wait for the refiner
+                step()
+                return self._show(self.state, Change(answer, word))
             self.refiner.check()
             step()
             state = self._solved(self.known)
-            return self._show(state, self._compared(state, first=False))
+            return self._show(state, compared(answer, self.state, state, self.sample.rows, word=word))
 
     def _solved(self, known: said.Knowledge) -> State:
         state = self.refiner.solve(known)
         return state if known.moves_rows else replace(self._by_model, ask=state.ask)
-
-    def _compared(self, state: State, first: bool) -> Change:
-        before = self.refiner.untouched if first else self.state.labels
-        moved = state.labels != before
-        return Change(
-            int(moved.sum()),
-            tuple(np.flatnonzero(moved[self.sample.rows]).tolist()),
-            int((self.state.labels != before).sum()) if first else 0,
-        )
 
     def _show(self, state: State, change: Change) -> Change:
         self.state = state
@@ -300,3 +291,9 @@ class Session:
             used += [answer.to] if isinstance(answer, said.Label) else []
             used += [answer.new] if isinstance(answer, said.Split) else []
         return max(used) + 1
+
+
+def _give_way() -> None:
+    """Let other threads of this process go first, where the system can: somebody waits for the page."""
+    if sys.platform == "linux":  # elsewhere the number of a thread is not that of a process
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _BEHIND)

@@ -1,9 +1,10 @@
 // The clusters: all in a list, and one in full.
 
-import { button, counted, element, get, show, swatch } from "./dom.js";
-import { colourOf, options, picture, rowList, signed, titled } from "./rows.js";
+import { button, counted, element, get, pairs, show, swatch } from "./dom.js";
+import { colourOf, options, picture, rowList, signed, strongest, titled } from "./rows.js";
 
 export const PAGE = 24;
+const MOST_FACES = 60;
 
 export function clusters(app, act) {
   if (app.open !== null && app.state.clusters.some((cluster) => cluster.number === app.open)) return oneCluster(app, act);
@@ -12,30 +13,47 @@ export function clusters(app, act) {
     element(
       "button",
       { type: "button", "data-cluster": cluster.number, onclick: () => act.openCluster(cluster.number) },
-      swatch(cluster.colour), element("span", { class: "name" }, cluster.title),
+      swatch(cluster.colour), app.run.pictures ? element("span", { class: "face", "data-of": cluster.exemplar }) : null,
+      element("span", { class: "name" }, cluster.title),
       element("span", { class: "count" }, counted(cluster.size, "row")), confidenceBar(cluster),
     ),
   ));
+  const list = element("ul", { class: app.run.pictures ? "clusters pictures" : "clusters" }, items);
+  if (app.run.pictures) faces(app, list).catch(act.wrong);
   return [
-    element("p", { class: "about" }, "Open a cluster to see what it is like, to name it, merge it or split it. Bars show the mean confidence."),
-    element("ul", { class: "clusters" }, items),
+    element("p", { class: "about" }, "Open a cluster to see what it is like, to name it, merge it or split it. Bars and the numbers beside them are the mean confidence."),
+    list,
   ];
+}
+
+// The images of the exemplars, as soon as they are there.
+async function faces(app, list) {
+  const wanted = app.state.clusters.map((cluster) => cluster.exemplar).filter((row) => row !== null).slice(0, MOST_FACES);
+  if (!wanted.length) return;
+  for (const row of await get("/api/rows?rows=" + wanted.join(","))) {
+    if (row.image) show(list.querySelector("[data-of='" + row.row + "']"), picture(row, ""));
+  }
 }
 
 function confidenceBar(cluster) {
   if (cluster.confidence === null) return element("span", {});
-  const percent = Math.round(100 * cluster.confidence);
   return element(
-    "span", { class: "bar", role: "img", "aria-label": "mean confidence " + percent + "%", title: "mean confidence " + percent + "%" },
-    element("i", { style: "width:" + percent + "%;background:" + cluster.colour }),
+    "span", { class: "sure" },
+    element("span", { class: "bar", "aria-hidden": "true" }, element("i", { style: "width:" + 100 * cluster.confidence + "%;background:" + cluster.colour })),
+    element("span", { class: "hidden" }, "mean confidence "), cluster.confidence.toFixed(2),
   );
 }
 
 function oneCluster(app, act) {
   const cluster = app.state.clusters.find((one) => one.number === app.open);
   const body = element("div", { "aria-busy": "true" }, "Reading…");
+  let merges = false;
   get("/api/clusters/" + cluster.number)
-    .then((found) => clusterBody(app, act, found))
+    .then((found) => {
+      // The nearest cluster is the likeliest to be meant.
+      if (!merges && found.neighbours.length) target.value = String(found.neighbours[0]);
+      return clusterBody(app, act, found);
+    })
     .then((parts) => { show(body, parts); body.removeAttribute("aria-busy"); })
     .catch(act.wrong);
   const name = element("input", { id: "name", value: cluster.name, maxlength: 200, placeholder: "no name yet" });
@@ -43,10 +61,10 @@ function oneCluster(app, act) {
     "form", { class: "line", onsubmit: (event) => { event.preventDefault(); act.name(cluster.number, name.value); } },
     element("label", { for: "name" }, "Name ", name), element("button", { type: "submit" }, "Save name"),
   );
-  const target = element("select", { "aria-label": "Cluster to merge into" }, options(app, null, cluster.number));
+  const target = element("select", { "aria-label": "Cluster to merge into", onchange: () => { merges = true; } }, options(app, null, cluster.number));
   const merging = element(
     "div", { class: "line" },
-    element("label", {}, "Same as ", target),
+    element("label", {}, "Merge into ", target),
     button("Merge", () => act.merge(cluster.number, Number(target.value)), { id: "merge", disabled: app.state.clusters.length < 2 }),
     button("Split in two", () => act.split(cluster.number), { id: "split" }),
     button("Show on the map", () => act.pick(cluster.number), {}),
@@ -64,36 +82,41 @@ async function clusterBody(app, act, found) {
   const rows = new Map((await get("/api/rows?rows=" + wanted.join(","))).map((row) => [row.row, row]));
   const parts = [];
   if (found.commonest) parts.push(element("p", { class: "about" }, "Mostly of the known class " + found.commonest[0] + " (" + Math.round(100 * found.commonest[1]) + "%)."));
-  if (found.decoded || found.exemplar !== null) parts.push(element("h3", {}, "Exemplar"), exemplars(rows, found));
-  parts.push(element("h3", {}, "Most typical rows"), rowList(app, act, found.typical.map((row) => rows.get(row))));
-  parts.push(element("h3", {}, "Least certain rows"), rowList(app, act, found.unsure.map((row) => rows.get(row))));
-  if (found.features.length) parts.push(element("h3", {}, "What sets it apart"), featureTables(found));
+  if (!found.size) parts.push(element("p", {}, "No row is in this cluster now."));
+  if (found.decoded || found.exemplar !== null) parts.push(element("h3", {}, "Exemplar"), exemplars(app, act, rows, found));
+  const listed = (heading, numbers) => (numbers.length ? [element("h3", {}, heading), rowList(app, act, numbers.map((row) => rows.get(row)))] : []);
+  parts.push(...listed("Most typical rows", found.typical), ...listed("Least certain rows", found.unsure));
+  if (found.features.length) parts.push(element("h3", {}, "What sets it apart"), featureTables(app, found));
   if (found.neighbours.length) parts.push(element("h3", {}, "Nearest clusters"), neighbours(app, act, found));
   parts.push(element("h3", {}, "All its rows"), allRows(app, act, found));
   return parts;
 }
 
-function exemplars(rows, found) {
+function exemplars(app, act, rows, found) {
   const figures = [];
   if (found.decoded) figures.push(figure(element("img", { src: found.decoded, alt: "Decoded exemplar" }), "decoded"));
   const real = rows.get(found.exemplar);
   if (real && real.image) figures.push(figure(picture(real), "row " + real.row));
-  else if (real) figures.push(element("p", { class: "about" }, "Row " + real.row + " stands for it."));
-  return element("div", { class: "pair" }, figures);
+  const images = figures.length ? [element("div", { class: "pair" }, figures)] : [];
+  const listed = real && !real.image ? [rowList(app, act, [real])] : [];
+  const decoded = app.run.pictures || !found.decoded_features.length
+    ? []
+    : [element("p", { class: "about" }, "As the model decodes it:"), pairs(strongest(app, { features: found.decoded_features }))];
+  return [...images, ...listed, ...decoded];
 }
 
 function figure(image, caption) {
   return element("figure", { style: "margin:0" }, image, element("figcaption", { class: "about" }, caption));
 }
 
-function featureTables(found) {
+function featureTables(app, found) {
   const widest = Math.max(...found.features.map((feature) => Math.abs(feature.difference)));
   const views = [...new Set(found.features.map((feature) => feature.view))];
   return views.map((view) => element(
     "div", { class: "scroll" },
     element(
       "table", { class: "features" },
-      element("caption", {}, (views.length > 1 ? view + ": " : "") + "difference from all other rows, in standard deviations"),
+      element("caption", {}, (app.run.views.length > 1 ? view + ": " : "") + "difference from all other rows, in standard deviations"),
       element("tbody", {}, found.features.filter((feature) => feature.view === view).map((feature) => featureRow(feature, widest))),
     ),
   ));
@@ -102,12 +125,14 @@ function featureTables(found) {
 function featureRow(feature, widest) {
   const half = 50 * Math.abs(feature.difference) / widest;
   const side = feature.difference > 0 ? "left:50%" : "left:" + (50 - half) + "%";
-  const means = "mean " + feature.inside + " here, " + feature.elsewhere + " elsewhere";
   return element(
     "tr", {},
-    element("th", { scope: "row" }, element("span", { class: "name", title: feature.name }, feature.name)),
-    element("td", {}, element("div", { class: "diverging", title: means }, element("i", { style: side + ";width:" + half + "%" }))),
-    element("td", {}, signed(feature.difference)),
+    element(
+      "th", { scope: "row" }, element("span", { class: "name", title: feature.name }, feature.name),
+      element("small", {}, "mean " + feature.inside + ", elsewhere " + feature.elsewhere),
+    ),
+    element("td", {}, element("div", { class: "diverging", "aria-hidden": "true" }, element("i", { style: side + ";width:" + half + "%" }))),
+    element("td", {}, signed(feature.difference.toFixed(2))),
   );
 }
 
@@ -122,18 +147,19 @@ function allRows(app, act, found) {
   const orders = [["unsure", "least certain first"], ["sure", "surest first"], ["row", "by row number"]];
   const order = element("select", { "aria-label": "Order of the rows" }, orders.map(([key, name]) => element("option", { value: key }, name)));
   const list = element("div", {});
-  const more = button("More rows", () => load(), {});
+  const more = button("More rows", () => load(), { hidden: true });
   let shown = 0;
   async function load() {
     try {
       const rows = await get("/api/clusters/" + found.number + "/rows?order=" + order.value + "&offset=" + shown + "&most=" + PAGE);
       shown += rows.length;
       list.append(rowList(app, act, rows));
-      more.disabled = shown >= found.size;
+      more.hidden = shown >= found.size;
     } catch (error) {
       act.wrong(error);
     }
   }
-  order.addEventListener("change", () => { shown = 0; show(list); load(); });
-  return element("div", {}, element("p", { class: "line" }, order, button("List", () => { shown = 0; show(list); load(); }, {}), more), list);
+  const anew = () => { shown = 0; show(list); load(); };
+  order.addEventListener("change", anew);
+  return element("div", {}, element("div", { class: "line" }, order, button("List", anew, {})), list, more);
 }

@@ -35,7 +35,7 @@ export function pairs(entries) {
 }
 
 async function answered(response) {
-  if (response.ok) return response.json();
+  if (response.ok) return response;
   const body = await response.text();
   let words = body;
   try {
@@ -54,11 +54,15 @@ async function asked(address, options) {
   }
 }
 
+export async function respond(address, options) {
+  return answered(await asked(address, options));
+}
+
 export async function get(address) {
-  return answered(await asked(address));
+  return (await respond(address)).json();
 }
 
 export async function post(address, body) {
   const options = { method: "POST", headers: { "Content-Type": "application/json" } };
-  return answered(await asked(address, { ...options, body: JSON.stringify(body || {}) }));
+  return (await respond(address, { ...options, body: JSON.stringify(body || {}) })).json();
 }

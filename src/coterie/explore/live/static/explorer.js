@@ -4,25 +4,30 @@ import { button, counted, element, get, post, show, swatch } from "./dom.js";
 import * as map from "./map.js";
 import * as panels from "./panels.js";
 import { clusters } from "./clusters.js";
+import { exported, exporting } from "./exports.js";
 import { tip as tipOf } from "./rows.js";
 
 const at = (id) => document.getElementById(id);
 const app = {
   run: null, state: null, colouring: null, selection: new Set(), picked: new Set(), moved: [], found: [], tab: "clusters", open: null,
+  goodMap: null,
 };
 const parts = {
-  clusters, selection: panels.selection, questions: panels.questions, history: panels.history, export: panels.exporting,
+  clusters, selection: panels.selection, questions: panels.questions, history: panels.history, export: exporting,
 };
 const described = new Map();
 
-function say(words, kind) {
-  at("status").textContent = words;
+// The same words are not said twice, and passing seconds are for the eyes only: both would be read aloud.
+function say(words, kind, seconds) {
+  if (at("said").textContent !== words) at("said").textContent = words;
+  at("clock").textContent = seconds ? seconds + " s" : "";
   at("status").className = kind || "";
 }
 
 const act = {
   wrong: (error) => say(error.message, "wrong"),
   label: (rows, to) => answer("/api/label", { rows, to }, true),
+  reply: (row, to) => answer("/api/label", { rows: [row], to }),
   together: (rows) => answer("/api/together", { rows }, true),
   apart: (rows) => answer("/api/apart", { rows }, true),
   merge: (source, into) => answer("/api/merge", { source, into }),
@@ -36,10 +41,19 @@ const act = {
     app.selection.clear();
     selectionChanged();
   },
+  select: (rows) => {
+    app.selection = new Set(rows);
+    selectionChanged();
+    openTab("selection");
+  },
+  selectMoved: () => act.select(app.moved.map(map.rowAt)),
   openCluster: (number) => {
+    const left = app.open;
     app.open = number;
     openTab("clusters");
+    if (number === null) document.querySelector("[data-cluster='" + left + "']")?.focus();
   },
+  download: (what) => exported(what, say).catch(act.wrong),
   pick: (number) => {
     app.picked = new Set([app.state.clusters.findIndex((cluster) => cluster.number === number)]);
     at("colouring").value = "cluster";
@@ -53,29 +67,35 @@ async function answer(address, body, clears) {
     const found = await post(address, body);
     if (clears) app.selection.clear();
     app.moved = found.change.marked;
-    await take(found.state);
+    await take(found.state, true);
     say(found.change.words);
   } catch (error) {
     act.wrong(error);
   }
 }
 
-// Show a new state of the session.
-async function take(state) {
-  const settled = app.state === null || state.map_settled !== app.state.map_settled;
+// Show a new state of the session. What somebody is typing stays, unless it is what they have just sent.
+async function take(state, sent) {
   app.state = state;
   described.clear();
   at("undo").disabled = !state.undo;
   at("redo").disabled = !state.redo;
-  at("tab-questions").textContent = "Questions" + (state.ask.length ? " (" + state.ask.length + ")" : "");
-  if (settled) {
+  countTabs();
+  if (app.goodMap !== state.map_settled) {
     const found = await get("/api/map");
     map.setPoints(found);
+    app.goodMap = state.map_settled;
     mapNote(found.method);
   }
   await colourAgain();
-  showPanel();
+  if (sent || !document.activeElement.closest("#panel input, #panel select")) showPanel();
   document.documentElement.dataset.version = state.version;
+}
+
+function countTabs() {
+  const count = (number) => (number ? " (" + number.toLocaleString("en") + ")" : "");
+  at("tab-selection").textContent = "Rows" + count(app.selection.size);
+  at("tab-questions").textContent = "Questions" + count(app.state.ask.length);
 }
 
 function mapNote(method) {
@@ -92,26 +112,35 @@ async function colourAgain() {
 }
 
 function draw() {
-  const groups = app.colouring.marker.color;
   let picked = null;
   if (app.selection.size) picked = map.placeOf(app.selection);
-  else if (app.picked.size) picked = groups.flatMap((group, place) => (app.picked.has(group) ? [place] : []));
+  else if (app.picked.size) picked = pickedPlaces();
   const chosen = at("colouring").selectedOptions[0].textContent;
-  map.draw(app.colouring.marker, "", { picked, moved: app.moved, exemplars: app.state.exemplars });
+  map.draw(app.colouring.marker, "", { picked, moved: app.moved, exemplars: app.state.exemplars, front: app.colouring.front || [] });
   at("map-plot").setAttribute("aria-label", "Map of " + counted(app.run.sampled, "row") + ", coloured by " + chosen + ", " + counted(app.selection.size, "row") + " selected");
-  map.listen(lassoed, (place) => act.toggle(map.rowAt(place)), hovered, () => { at("tip").hidden = true; });
+  map.listen(lassoed, clicked, hovered, () => { at("tip").hidden = true; });
 }
 
 // Groups of the colouring, to pick out on the map. Markers of known groups count from 1, with 0 for none.
 function legend() {
+  const held = at("legend").contains(document.activeElement) ? document.activeElement.dataset.group : null;
   const codes = app.colouring.offset || 0;
-  const chips = app.colouring.groups.map((group, i) => button([swatch(group.colour), group.name], () => {
+  const chips = app.colouring.groups.map((group, i) => button([swatch(group.colour), element("span", { class: "name" }, group.name)], () => {
     if (!app.picked.delete(i + codes)) app.picked.add(i + codes);
     legend();
     draw();
-  }, { "aria-pressed": String(app.picked.has(i + codes)) }));
-  const all = app.picked.size ? [button("All", () => { app.picked.clear(); legend(); draw(); }, {})] : [];
-  show(at("legend"), all, chips);
+  }, { "aria-pressed": String(app.picked.has(i + codes)), "data-group": i }));
+  const rows = pickedPlaces().map(map.rowAt);
+  const whole = [
+    button("Show all", () => { app.picked.clear(); legend(); draw(); }, { "data-group": "all" }),
+    button("Select " + (rows.length === 1 ? "this row" : "these " + counted(rows.length, "row")), () => act.select(rows), { id: "select-picked" }),
+  ];
+  show(at("legend"), app.picked.size ? whole : null, chips);
+  if (held) (at("legend").querySelector("[data-group='" + held + "']") || at("legend").querySelector("button")).focus();
+}
+
+function pickedPlaces() {
+  return app.colouring.marker.color.flatMap((group, place) => (app.picked.has(group) ? [place] : []));
 }
 
 function lassoed(places) {
@@ -121,8 +150,14 @@ function lassoed(places) {
   openTab("selection");
 }
 
+function clicked(place) {
+  act.toggle(map.rowAt(place));
+  openTab("selection");
+}
+
 function selectionChanged() {
-  at("tab-selection").textContent = "Rows" + (app.selection.size ? " (" + app.selection.size + ")" : "");
+  countTabs();
+  say(app.selection.size ? counted(app.selection.size, "row") + " selected." : "Nothing is selected.");
   draw();
   if (at("chosen")) show(at("chosen"), panels.chosen(app, act));
   document.querySelectorAll("#panel [data-row][aria-pressed]").forEach((pressed) => {
@@ -161,15 +196,22 @@ function openTab(name) {
   showPanel();
 }
 
+// Who works with keys stays where they were, or goes on at the top of the part.
 function showPanel() {
+  const held = at("panel").contains(document.activeElement) ? document.activeElement : null;
   show(at("panel"), parts[app.tab](app, act));
+  if (!held) return;
+  const again = held.id ? at(held.id) : null;
+  (again && !again.disabled ? again : at("panel")).focus({ preventScroll: true });
 }
 
 function tabKeys(event) {
   const tabs = [...document.querySelectorAll("[role=tab]")];
-  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-  if (!step) return;
-  const next = tabs[(tabs.indexOf(event.target) + step + tabs.length) % tabs.length];
+  const here = tabs.indexOf(event.target);
+  const to = { ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: tabs.length - 1 }[event.key];
+  if (to === undefined) return;
+  event.preventDefault();
+  const next = tabs[(to + tabs.length) % tabs.length];
   next.focus();
   next.click();
 }
@@ -187,12 +229,13 @@ async function watch() {
   const waiting = () => !app.state.map_settled || !(app.state.refine.ready || app.state.refine.failure);
   while (waiting()) {
     if (!app.state.refine.ready && !app.state.refine.failure) {
-      say("Preparing corrections: " + app.state.refine.stage + ", " + Math.round(app.state.refine.seconds) + " s. You can look around meanwhile.", "busy");
+      const before = app.state.undo ? " Your earlier answers are shown then." : "";
+      say("Preparing corrections: " + app.state.refine.stage + ". You can look around meanwhile." + before, "busy", Math.round(app.state.refine.seconds));
     }
     await new Promise((done) => { setTimeout(done, 700); });
     const state = await get("/api/state");
     const wasReady = app.state.refine.ready;
-    if (state.version !== app.state.version || state.refine.ready !== wasReady || state.refine.failure) await take(state);
+    if (state.version !== app.state.version || state.refine.ready !== wasReady || state.map_settled !== app.goodMap) await take(state);
     else app.state = state;
     if (state.refine.failure) say("Corrections are not possible: " + state.refine.failure, "wrong");
     else if (state.refine.ready && !wasReady) say("Ready for corrections.");
@@ -204,8 +247,8 @@ async function start() {
   app.run = run;
   document.title = run.title + " · coterie";
   at("title").textContent = run.title;
-  const views = run.views.map((view) => view.name + " (" + view.features + ")").join(", ");
-  at("facts").textContent = run.method + ", " + counted(run.rows, "row") + ", " + (run.views.length > 1 ? "views " : "features ") + views;
+  const views = run.views.map((view) => view.name + " (" + counted(view.features, "feature") + ")").join(", ");
+  at("facts").textContent = run.method + ", " + counted(run.rows, "row") + ", " + (run.views.length > 1 ? "views " + views : counted(run.views[0].features, "feature"));
   show(at("colouring"), run.colourings.map((way) => element("option", { value: way.key }, way.name)));
   at("colouring").addEventListener("change", () => { app.picked.clear(); colourAgain().catch(act.wrong); });
   const modes = [...document.querySelectorAll("[data-drag]")];

@@ -2,7 +2,7 @@
 
 const plots = coteriePlots;
 const holder = document.getElementById("map-plot");
-const PICKED = { selected: { marker: { opacity: 0.95 } }, unselected: { marker: { opacity: 0.1 } } };
+const PICKED = { selected: { marker: { opacity: 0.95 } }, unselected: { marker: { opacity: 0.2 } } };
 let points = { x: [], y: [], rows: [], layout: {} };
 let drag = plots.narrow.matches ? false : "lasso";
 let listening = false;
@@ -31,7 +31,7 @@ function some(places, marker) {
   };
 }
 
-// places: the picked dots (null for all), those that moved, the exemplars.
+// places: the picked dots (null for all), those that moved, the exemplars, those that must not lie under others.
 export function draw(marker, title, places) {
   const dots = {
     type: "scatter", mode: "markers", x: points.x, y: points.y, hoverinfo: "none", ...PICKED,
@@ -39,12 +39,13 @@ export function draw(marker, title, places) {
   };
   if (places.picked !== null) dots.selectedpoints = places.picked;
   const ink = plots.colour("--ink");
+  const front = some(places.front, { ...marker, color: places.front.map((place) => marker.color[place]), size: 10, line: { color: ink, width: 1 } });
   const moved = some(places.moved, { symbol: "circle-open", size: 11, color: ink, opacity: 0.8, line: { width: 1.5 } });
   const diamonds = some(places.exemplars, { symbol: "diamond-open", size: 11, color: ink, line: { width: 2 } });
   const layout = { ...points.layout, ...plots.theme(), dragmode: drag, selections: [], uirevision: "kept" };
   layout.margin = { ...layout.margin, b: marker.showscale ? 56 : 10 };
   const options = plots.mapOptions(["zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]);
-  return Plotly.react(holder, [dots, diamonds, moved], layout, options);
+  return Plotly.react(holder, [dots, front, diamonds, moved], layout, options);
 }
 
 export function listen(picked, clicked, hovered, left) {

@@ -1,4 +1,4 @@
-// The other parts beside the map: the selection, questions, history and exports. `act` holds what buttons do.
+// The other parts beside the map: the selection, questions and history. `act` holds what buttons do.
 
 import { PAGE } from "./clusters.js";
 import { button, counted, element, get, show, swatch } from "./dom.js";
@@ -29,8 +29,10 @@ export function selection(app, act) {
 // The selection alone is shown again when it changes, so that what was found stays and keeps the focus.
 export function chosen(app, act) {
   const how = "Draw around dots on the map, click a dot, find a row above, or press rows in the list of a cluster.";
+  const moved = app.moved.length ? [button("Select the " + counted(app.moved.length, "row") + " on the map that moved last", act.selectMoved, { id: "select-moved" })] : [];
   return [
     element("h2", {}, counted(app.selection.size, "selected row")),
+    element("div", { class: "line" }, moved),
     ...(app.selection.size ? selected(app, act) : [element("p", { class: "about" }, how)]),
   ];
 }
@@ -40,8 +42,7 @@ function selected(app, act) {
   const target = element("select", { id: "target", "aria-label": "Cluster of the selected rows" }, options(app), element("option", { value: "new" }, "a new cluster"));
   const list = element("div", { "aria-busy": "true" });
   get("/api/rows?rows=" + rows.slice(0, PAGE).join(",")).then((described) => {
-    const one = described.length === 1 ? [element("div", { class: "card" }, element("h3", {}, "Row " + described[0].row), picture(described[0]), aboutRow(app, described[0]))] : [];
-    show(list, rowList(app, act, described), one);
+    show(list, described.length === 1 ? oneRow(app, described[0]) : rowList(app, act, described));
     list.removeAttribute("aria-busy");
     if (described.length) target.value = String(described[0].cluster);
   }).catch(act.wrong);
@@ -53,13 +54,18 @@ function selected(app, act) {
     ),
     element(
       "div", { class: "line" },
-      button("Of one cluster", () => act.together(rows), { id: "together", disabled: rows.length < 2, title: "Must-link: whichever cluster it is" }),
-      button("Not of one cluster", () => act.apart(rows), { id: "apart", disabled: rows.length !== 2, title: "Cannot-link, for two rows" }),
+      button("Keep together", () => act.together(rows), { id: "together", disabled: rows.length < 2 }),
+      button("Keep apart", () => act.apart(rows), { id: "apart", disabled: rows.length !== 2 }),
       button("Clear selection", act.clear, { id: "clear" }),
     ),
+    element("p", { class: "about" }, "Two rows or more can be kept together: they are of one cluster, whichever that is. Two can be kept apart."),
     list,
     rows.length > PAGE ? element("p", { class: "about" }, "and " + counted(rows.length - PAGE, "more row")) : null,
   ];
+}
+
+function oneRow(app, row) {
+  return element("article", { class: "card" }, element("h3", {}, "Row " + row.row), element("div", { class: "ask" }, picture(row), aboutRow(app, row)));
 }
 
 // Questions
@@ -95,11 +101,11 @@ function question(app, act, row, images) {
   const others = element("select", { "aria-label": "Another cluster for row " + row.row },
     element("option", { value: "" }, "another…"), options(app), element("option", { value: "new" }, "a new cluster"));
   others.addEventListener("change", () => {
-    if (others.value) act.label([row.row], others.value === "new" ? null : Number(others.value));
+    if (others.value) act.reply(row.row, others.value === "new" ? null : Number(others.value));
   });
   const say = (number) => button(
     [swatch(colourOf(app.state, number)), images.get(number) ? element("img", { src: images.get(number), alt: "" }) : null, titled(app.state, number)],
-    () => act.label([row.row], number), { "data-to": number },
+    () => act.reply(row.row, number), { "data-to": number, "aria-label": "Row " + row.row + " is of cluster " + titled(app.state, number) },
   );
   return element(
     "article", { class: "card question", "data-row": row.row },
@@ -109,7 +115,7 @@ function question(app, act, row, images) {
   );
 }
 
-// History and export
+// History
 
 export function history(app) {
   if (!app.state.history.length) return [element("p", { class: "about" }, "You have said nothing yet.")];
@@ -117,22 +123,5 @@ export function history(app) {
   return [
     element("p", { class: "about" }, "Every answer is on disk before it is shown. Undo and Redo are above; Ctrl+Z and Ctrl+Shift+Z do the same."),
     element("ol", { class: "history" }, items),
-  ];
-}
-
-export function exporting() {
-  const files = [
-    ["labels.csv", "Labels as CSV", "Row, cluster, name, confidence, and whether you gave the label."],
-    ["labels.parquet", "Labels as Parquet", "The same."],
-    ["model", "Refined model", "For coterie.load: labels new rows as these are labelled."],
-    ["answers", "Your answers", "What you said, as JSON."],
-    ["report", "Report", "One HTML file of the present state; takes some seconds."],
-  ];
-  return [
-    element("p", { class: "about" }, "Each file is also kept in the folder explore of the run."),
-    element("ul", { class: "downloads" }, files.map(([what, name, about]) => element(
-      "li", {}, element("a", { class: "download", href: "/api/export/" + what, download: "", id: "export-" + what.replace(".", "-") }, name),
-      element("div", { class: "about" }, about),
-    ))),
   ];
 }

@@ -2,6 +2,8 @@
 
 import { element, pairs, swatch } from "./dom.js";
 
+const STRONGEST = 6;
+
 export function titled(state, number) {
   const found = state.clusters.find((cluster) => cluster.number === number);
   return found ? found.title : String(number);
@@ -16,9 +18,9 @@ export function picture(row, alt) {
   return row.image ? element("img", { src: row.image, alt: alt ?? "Row " + row.row }) : null;
 }
 
-function strongest(app, row) {
+export function strongest(app, row) {
   const several = app.run.views.length > 1;
-  return row.features.slice(0, 6).map((feature) => [(several ? feature.view + " " : "") + feature.name, feature.value + " (" + signed(feature.away) + " SD)"]);
+  return row.features.slice(0, STRONGEST).map((feature) => [(several ? feature.view + " " : "") + feature.name, feature.value + " (" + signed(feature.away) + " SD)"]);
 }
 
 export function signed(number) {
@@ -43,9 +45,8 @@ export function tip(app, row) {
 function rowButton(app, act, row) {
   const pressed = app.selection.has(row.row);
   const label = "Row " + row.row + ", cluster " + titled(app.state, row.cluster) + ", confidence " + row.confidence.toFixed(2);
-  const small = row.image
-    ? []
-    : [...row.metadata.slice(0, 2), ...strongest(app, row).slice(0, 2)].map(([name, value]) => element("small", {}, name + ": " + value));
+  const words = app.run.pictures ? [["image", "missing"]] : [...row.metadata.slice(0, 2), ...strongest(app, row).slice(0, 2)];
+  const small = row.image ? [] : words.map(([name, value]) => element("small", {}, name + ": " + value));
   return element(
     "li", {},
     element(
@@ -57,7 +58,7 @@ function rowButton(app, act, row) {
 }
 
 export function rowList(app, act, rows) {
-  const pictures = rows.some((row) => row.image);
+  const pictures = app.run.pictures;
   return element("ul", { class: pictures ? "rows pictures" : "rows" }, rows.map((row) => rowButton(app, act, row)));
 }
 
