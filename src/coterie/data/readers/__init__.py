@@ -243,8 +243,8 @@ def _labels_among_arrays(path: Path, suffix: str, key: str) -> np.ndarray | None
 
 
 def _check_options(path: Path, options: Mapping[str, Any]) -> None:
-    known = {read_csv: ("delimiter", "header", "drop"), read_parquet: ("drop",)}
-    taken = known.get(_READERS.get(path.suffix.lower()), ())
+    reader = _READERS.get(path.suffix.lower())
+    taken = ("delimiter", "header", "drop") if reader is read_csv else ("drop",) * (reader is read_parquet)
     wrong = [name for name in options if name not in taken]
     if wrong:
         raise InputError(
