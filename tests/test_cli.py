@@ -204,6 +204,24 @@ def test_several_views_are_fitted_predicted_and_reported(tmp_path, capsys):
     assert 'id="views"' in (tmp_path / "run" / "report.html").read_text()
 
 
+def test_refine_takes_numbers_of_clusters_and_no_words(folder, tmp_path, capsys):
+    (tmp_path / "said.csv").write_text("row,label\n0,pro\n5,\n")
+    before = (folder / "run" / "labels.csv").read_text()
+    assert run(["refine", str(folder / "run"), "--labels", str(tmp_path / "said.csv")]) == 2
+    assert "said.csv has the label 'pro', not a number: a label is the number of a cluster" in last_error(
+        capsys
+    )
+    (tmp_path / "said.csv").write_text("row,label\n0,2\n5,\n")
+    out = str(tmp_path / "o.csv")
+    assert (
+        run(["refine", str(folder / "run"), "--labels", str(tmp_path / "said.csv"), "-o", out, "--quiet"])
+        == 0
+    )
+    assert (folder / "run" / "labels.csv").read_text() == before
+    with (tmp_path / "o.csv").open() as handle:
+        assert next(csv.DictReader(handle))["cluster"] == "2"
+
+
 @pytest.fixture
 def messy(folder, tmp_path):
     """The rows with a number, a name and semicolons, and a run that leaves number and name out."""

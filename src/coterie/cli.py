@@ -272,7 +272,7 @@ def refine(
         Path,
         typer.Option(
             metavar="FILE",
-            help="What you know: columns row and label, or one label a row, empty where unknown.",
+            help="What you know: columns row and label (the number of a cluster, or a new one), or one label a row.",
         ),
     ],
     must_link: Annotated[
@@ -302,7 +302,7 @@ def refine(
     refined = refine_model(
         model,
         views,
-        read_some_labels(labels, views.n_rows),
+        read_some_labels(labels, views.n_rows, words=False),
         must_link=None if must_link is None else read_pairs(must_link),
         cannot_link=None if cannot_link is None else read_pairs(cannot_link),
         keep=keep,

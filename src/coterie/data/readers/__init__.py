@@ -118,7 +118,7 @@ def column_names(path: str | os.PathLike[str]) -> tuple[str, ...]:
     return parquet_names(path) if reader is read_parquet else ()
 
 
-def read_labels(path: str | os.PathLike[str], key: str = "y") -> np.ndarray:
+def read_labels(path: str | os.PathLike[str], key: str = "y", *, words: bool = True) -> np.ndarray:
     r"""Read the class of each row, for evaluation.
 
     Parameters
@@ -128,6 +128,8 @@ def read_labels(path: str | os.PathLike[str], key: str = "y") -> np.ndarray:
         or any file of `read_views` that also holds labels.
     key : str
         The name to look for first.
+    words : bool
+        Whether labels in a text file may be words, which are numbered; otherwise they are an error.
 
     Returns
     -------
@@ -148,7 +150,7 @@ def read_labels(path: str | os.PathLike[str], key: str = "y") -> np.ndarray:
     path = _existing(path)
     suffix = path.suffix.lower()
     if suffix in (".csv", ".tsv", ".txt"):
-        return read_label_column(path, key)
+        return read_label_column(path, key, words=words)
     if suffix == ".npy":
         return _labels_of_npy(path)
     labels = _labels_among_arrays(path, suffix, key)
@@ -157,7 +159,7 @@ def read_labels(path: str | os.PathLike[str], key: str = "y") -> np.ndarray:
     return labels
 
 
-def read_some_labels(path: str | os.PathLike[str], n_rows: int) -> np.ndarray:
+def read_some_labels(path: str | os.PathLike[str], n_rows: int, *, words: bool = True) -> np.ndarray:
     r"""Read the classes of some rows: one label a row, or a table with the columns row and label.
 
     Parameters
@@ -166,6 +168,8 @@ def read_some_labels(path: str | os.PathLike[str], n_rows: int) -> np.ndarray:
         As for `read_labels`. In a text file with a column called row, only those rows are labelled.
     n_rows : int
         How many rows the data have.
+    words : bool
+        As for `read_labels`.
 
     Returns
     -------
@@ -183,7 +187,7 @@ def read_some_labels(path: str | os.PathLike[str], n_rows: int) -> np.ndarray:
     ...     read_some_labels(path, 4)
     array([ 0, -1, -1,  1])
     """
-    labels, path = read_labels(path), Path(path)
+    labels, path = read_labels(path, words=words), Path(path)
     rows = read_row_column(path) if path.suffix.lower() in (".csv", ".tsv", ".txt") else None
     if rows is None:
         if len(labels) != n_rows:

@@ -163,8 +163,11 @@ def parse_lines(lines: Sequence[Line], layout: Layout, kept: Sequence[int], path
     return table
 
 
-def read_label_column(path: Path, key: str) -> np.ndarray:
-    """Read labels from a text file: its only column, or the one called `key` or by a usual name."""
+def read_label_column(path: Path, key: str, *, words: bool = True) -> np.ndarray:
+    """Read labels from a text file: its only column, or the one called `key` or by a usual name.
+
+    Unless `words` are allowed, labels must be numbers.
+    """
     with parsing(path, "UTF-8 text"):
         layout = find_layout(path)
         columns = label_columns(layout.names or ())
@@ -184,7 +187,14 @@ def read_label_column(path: Path, key: str) -> np.ndarray:
             f"{path} has {layout.n_columns} columns and none is called {key!r} or label: "
             "name the column with the labels."
         )
-    return encode_labels([cells[column] for cells in rows[skip:]], str(path))
+    texts = [cells[column] for cells in rows[skip:]]
+    word = next((text for text in texts if not _is_number(text)), None)
+    if word is not None and not words:
+        raise InputError(
+            f"{path} has the label {word.strip()!r}, not a number: a label is the number of a cluster, as in "
+            "labels.csv of the run, or a new number for a new class."
+        )
+    return encode_labels(texts, str(path))
 
 
 def read_row_column(path: Path) -> np.ndarray | None:
