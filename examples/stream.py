@@ -1,8 +1,8 @@
 """A stream: readings of machines arrive day by day, drift slowly, and one day a new state appears.
 
 The model follows the drift and keeps the numbers of its clusters. That it is sure of a row does not mean that it has
-seen rows of this kind: a new group goes to the nearest cluster, and may be sure of it. How far rows lie from the exemplar
-of their cluster tells, and says when to fit again.
+seen rows of this kind: a new group goes to the nearest cluster, and may be sure of it. How far rows lie from the
+exemplar of their cluster tells, and says when to fit again.
 
     python examples/stream.py
 """
