@@ -15,6 +15,7 @@ from coterie.methods.parts import RunSettings
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINKING = [*PAGES, *(ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md"))]
 
 
 def python_blocks(page: Path) -> list[str]:
@@ -39,11 +40,29 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
 def test_links_between_pages_lead_somewhere():
     broken = [
         f"{page.name}: {target}"
-        for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+        for page in LINKING
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text())
         if not target.startswith("http") and not (page.parent / target).exists()
     ]
     assert broken == []
+
+
+def places(page: Path) -> set[str]:
+    """Return what a link may name after a # in a page: its headings, as GitHub and MyST write them."""
+    headings = re.findall(
+        r"^#+ (.*)$", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE), re.M
+    )
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_links_to_a_place_in_a_page_find_it():
+    links = [
+        (page, page.parent / target if target else page, place)
+        for page in LINKING
+        for target, place in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text())
+    ]
+    assert len(links) > 20
+    assert [f"{page.name}: {to.name}#{place}" for page, to, place in links if place not in places(to)] == []
 
 
 def test_the_readme_names_the_two_commands_and_ci_calls_the_second():
