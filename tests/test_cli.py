@@ -204,6 +204,68 @@ def test_several_views_are_fitted_predicted_and_reported(tmp_path, capsys):
     assert 'id="views"' in (tmp_path / "run" / "report.html").read_text()
 
 
+def test_refine_takes_numbers_of_clusters_and_no_words(folder, tmp_path, capsys):
+    (tmp_path / "said.csv").write_text("row,label\n0,pro\n5,\n")
+    before = (folder / "run" / "labels.csv").read_text()
+    assert run(["refine", str(folder / "run"), "--labels", str(tmp_path / "said.csv")]) == 2
+    assert "said.csv has the label 'pro', not a number: a label is the number of a cluster" in last_error(
+        capsys
+    )
+    (tmp_path / "said.csv").write_text("row,label\n0,2\n5,\n")
+    out = str(tmp_path / "o.csv")
+    assert (
+        run(["refine", str(folder / "run"), "--labels", str(tmp_path / "said.csv"), "-o", out, "--quiet"])
+        == 0
+    )
+    assert (folder / "run" / "labels.csv").read_text() == before
+    with (tmp_path / "o.csv").open() as handle:
+        assert next(csv.DictReader(handle))["cluster"] == "2"
+
+
+@pytest.fixture
+def messy(folder, tmp_path):
+    """The rows with a number, a name and semicolons, and a run that leaves number and name out."""
+    X = np.loadtxt(folder / "rows.csv", delimiter=",", skiprows=1)
+    lines = ["customer_id;name;" + ";".join(f"f{i}" for i in range(5))]
+    lines += [f"{1000 + i};ann {i};" + ";".join(map(repr, map(float, row))) for i, row in enumerate(X)]
+    (tmp_path / "messy.csv").write_text("\n".join(lines) + "\n")
+    data, place, drop = (
+        str(tmp_path / "messy.csv"),
+        str(tmp_path / "run"),
+        ["--drop", "customer_id", "--drop"],
+    )
+    assert run(["fit", data, "-k", "3", "--out", place, *drop, "name", *FAST]) == 0
+    return tmp_path
+
+
+def test_columns_that_are_no_features_are_left_out_for_good(folder, messy):
+    assert (messy / "run" / "labels.csv").read_text() == (folder / "run" / "labels.csv").read_text()
+    for name in ("messy.csv", "bare.csv"):
+        (messy / "bare.csv").write_text((folder / "rows.csv").read_text())
+        assert (
+            run(["predict", str(messy / "run"), str(messy / name), "-o", str(messy / "o.csv"), "--quiet"])
+            == 0
+        )
+        assert (messy / "o.csv").read_text() == (messy / "run" / "labels.csv").read_text()
+    assert run(["report", str(messy / "run"), "--quiet"]) == 0
+    page = (messy / "run" / "report.html").read_text()
+    assert "f4" in page
+    assert "customer_id" not in page
+
+
+def test_the_command_that_recommend_prints_leaves_the_columns_out_too(messy, capsys):
+    data = str(messy / "messy.csv")
+    assert run(["recommend", data, "--drop", "customer_id", "--drop", "1"]) == 0
+    assert "--drop customer_id --drop 1 --out run" in capsys.readouterr().out
+    assert run(["recommend", data, "--drop", "name"]) == 0
+    assert capsys.readouterr().err == (
+        f"coterie: {data}: column 'customer_id' counts the rows and is used as a feature; "
+        "drop=['customer_id'], or --drop customer_id at the command line, leaves it out.\n"
+    )
+    assert run(["recommend", data]) == 2
+    assert "'ann 0', not a number: leave that column out" in last_error(capsys)
+
+
 def test_a_few_labels_steer_a_fit_and_a_refinement(folder, capsys):
     truth = np.loadtxt(folder / "truth.txt", dtype=int)
     rows = [int(np.flatnonzero(truth == k)[i]) for k in range(3) for i in range(2)]

@@ -1,15 +1,21 @@
-"""Every Python block of the README and the docs runs, in order, page by page."""
+"""Every Python block of the README and the docs runs, page by page; what pages quote and list is what there is."""
 
+import ast
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+import typer
 
+from coterie import cli
 from coterie.engine import schedule
 from coterie.methods.parts import RunSettings
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINKING = [*PAGES, *(ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md"))]
 
 
 def python_blocks(page: Path) -> list[str]:
@@ -23,19 +29,40 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
         RunSettings, "least_steps", 40
     )  # the pages show defaults; here a short training will do
     monkeypatch.setattr(schedule, "_MOST_EPOCHS", 4)
-    names: dict = {}
+    module = ModuleType(
+        "a_page_of_the_docs"
+    )  # what a page defines can be imported, as in a file of its reader's
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     for block in python_blocks(page):
-        exec(compile(block, str(page), "exec"), names)
+        exec(compile(block, str(page), "exec"), module.__dict__)
 
 
 def test_links_between_pages_lead_somewhere():
     broken = [
         f"{page.name}: {target}"
-        for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+        for page in LINKING
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text())
         if not target.startswith("http") and not (page.parent / target).exists()
     ]
     assert broken == []
+
+
+def places(page: Path) -> set[str]:
+    """Return what a link may name after a # in a page: its headings, as GitHub and MyST write them."""
+    headings = re.findall(
+        r"^#+ (.*)$", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE), re.M
+    )
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_links_to_a_place_in_a_page_find_it():
+    links = [
+        (page, page.parent / target if target else page, place)
+        for page in LINKING
+        for target, place in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text())
+    ]
+    assert len(links) > 20
+    assert [f"{page.name}: {to.name}#{place}" for page, to, place in links if place not in places(to)] == []
 
 
 def test_the_readme_names_the_two_commands_and_ci_calls_the_second():
@@ -53,3 +80,52 @@ def test_every_test_that_the_errata_name_exists():
     assert {name for name in named if f"def {name}(" not in tests} == set()
     files = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
     assert {Path(name).name for name in re.findall(r"`([\w/]*test_\w+\.py)`", page)} <= files
+
+
+def sentences_of_the_source() -> set[str]:
+    """Return every text of the source as a reader sees it, with three dots for what differs."""
+
+    def shown(node: ast.AST) -> str:
+        if isinstance(node, ast.JoinedStr):
+            return "".join(shown(value) for value in node.values)
+        return str(node.value) if isinstance(node, ast.Constant) else "..."
+
+    found = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, (ast.JoinedStr, ast.Constant)):
+                found.add(shown(node).replace("%d", "..."))
+    return found
+
+
+def test_every_sentence_that_the_page_of_errors_quotes_is_in_the_source():
+    page = (ROOT / "docs" / "errors.md").read_text()
+    quoted = re.findall(r"^\| `([^`]+)` \|", page, flags=re.MULTILINE)
+    assert len(quoted) > 50
+    there = sentences_of_the_source()
+    assert [sentence for sentence in quoted if sentence not in there] == []
+
+
+def test_the_guide_has_every_command_and_every_option():
+    guide = (ROOT / "docs" / "user-guide.md").read_text()
+    command_line = typer.main.get_command(cli.app)
+    assert f"`coterie {command_line.params[0].opts[0]}`" in guide
+    sections = dict(
+        re.findall(r"^### coterie (\w+).*?$(.*?)(?=^#|\Z)", guide, flags=re.DOTALL | re.MULTILINE)
+    )
+    assert set(sections) == set(command_line.commands)
+    for name, command in command_line.commands.items():
+        words = set(re.findall(r"`(--?[\w-]+)", sections[name]))
+        options = [p for p in command.params if p.param_type_name == "option"]
+        assert words == {word for option in options for word in [*option.opts, *option.secondary_opts]}, name
+
+
+def test_the_walk_through_a_report_has_every_part_of_it():
+    page = (ROOT / "docs" / "reading-a-report.md").read_text()
+    headings = {
+        heading
+        for path in (ROOT / "src/coterie/explore").glob("*.py")
+        for heading in re.findall(r'section\(\s*"[a-z]+",\s*"([^"]+)"', path.read_text())
+    }
+    assert len(headings) > 12
+    assert sorted(heading for heading in headings if heading.lower() not in page.lower()) == []

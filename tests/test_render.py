@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 from benchmarks import render
-from benchmarks.render import figures, peers, standing, tables
+from benchmarks.render import choices, figures, peers, standing, tables
 from benchmarks.render.costs import exponent
 from benchmarks.render.svg import Panel, Series, drawing
 
@@ -106,3 +106,21 @@ def test_the_verdict_counts_what_is_won_level_and_lost():
     assert "On usps it is ahead by less than half a point" in text
     assert "A peer is level or ahead on har." in text
     assert "No peer was measured yet on prokaryotic, msrc_v1" in text
+
+
+def test_the_pick_stands_in_bold_beside_every_method_and_the_best_peer(records, monkeypatch):
+    records["peers"] = [record("k-means", "digits", 0, 0.7), record("PCX", "digits", 0, 0.8, ours=True)]
+    chosen = [{"data": "digits", "picked": "PCX", "recorded": {"PCX": 0.5, "MVSIB": 0.9}}]
+    monkeypatch.setattr(choices, "read_records", lambda name: {"choosing": chosen}[name])
+    assert "| digits | **.800** |  |  |  | .900 | k-means .700 |" in choices.choosing()
+
+
+def test_numbers_of_clusters_are_off_by_doublings_on_average(monkeypatch):
+    alone = {"stability": 8, "modularity": 4, "silhouette": 2}
+    counted = {"data": "digits", "classes": 4, "k": 8, "near": [6, 7], "clear": True, "alone": alone}
+    monkeypatch.setattr(
+        choices, "read_records", lambda name: {"counting": [counted, {**counted, "k": 4}]}[name]
+    )
+    lines = choices.counting().splitlines()
+    assert lines[2] == "| digits | 4 | 8 | 6, 7 | yes | 8 | 4 | 2 |"
+    assert lines[4] == "| doublings off, mean |  | 0.50 |  |  | 1.00 | 0.00 | 1.00 |"

@@ -1,4 +1,4 @@
-"""Tables that stand between two markers inside pages that people write: the README's and the methods'."""
+"""Tables that stand between two markers inside pages that people write: README, methods, choosing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from benchmarks.records import read_records
+from benchmarks.render import choices
 from benchmarks.render.figures import Figure, amount, grouped, made_by, newest, short, table
 from benchmarks.render.peers import COMMAND
 from benchmarks.render.standing import best, standings
@@ -112,4 +113,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "labels": labels,
     "answers": answers,
     "explorer": explorer,
+    "choosing": choices.choosing,
+    "counting": choices.counting,
 }

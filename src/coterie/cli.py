@@ -44,6 +44,16 @@ DataPath = Annotated[
 ]
 
 
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop",
+        metavar="COLUMN",
+        help="A column of a CSV or Parquet file to leave out, by name or number from 0; repeatable.",
+    ),
+]
+
+
 class Stopped(BaseException):
     """SIGTERM came: the run ends at once, and its last checkpoint stays."""
 
@@ -118,16 +128,17 @@ def recommend(
         bool | None,
         typer.Option("--uneven/--even", help="Whether you expect groups of very different size."),
     ] = None,
+    drop: Drop = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Say which method suits DATA, with which settings, and why."""
-    from coterie.data import read_some_labels, read_views
+    from coterie.data import read_some_labels
     from coterie.methods.choosing.recommend import recommend as recommend_method
 
-    views = read_views(data)
+    views = _read(data, drop)
     known = None if labels is None else read_some_labels(labels, views.n_rows)
     found = recommend_method(views, known, n_clusters=_cluster_count(clusters), uneven=uneven)
-    command = found.command(str(data), None if labels is None else str(labels))
+    command = found.command(str(data), None if labels is None else str(labels), drop or ())
     if as_json:
         typer.echo(json.dumps(found.as_values() | {"command": command}))
         return
@@ -154,12 +165,13 @@ def fit(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; repeatable."),
     ] = None,
+    drop: Drop = None,
     seed: Annotated[int, typer.Option(help="Decides everything random.")] = 0,
     replace: Annotated[bool, typer.Option("--replace", help="Write over a finished run.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Cluster DATA and keep the result in the folder RUN; run it again to go on after a crash."""
-    from coterie.data import read_some_labels, read_views
+    from coterie.data import read_some_labels
     from coterie.engine.distributed import process_group
     from coterie.methods.registry import find_method
     from coterie.runs import Run, write_labels
@@ -171,7 +183,7 @@ def fit(
             "--labels."
         )
     found = None if method == "auto" else find_method(method)
-    views = read_views(data)
+    views = _read(data, drop)
     known = None if labels is None else read_some_labels(labels, views.n_rows)
     if found is None:
         found = _recommended(views, known, quiet)
@@ -198,6 +210,7 @@ def fit(
     the_run.write_note(
         {
             "data": str(data.resolve()),
+            "drop": drop or [],
             "rows": views.n_rows,
             "method": found.name,
             "clusters": len(model.cluster_sizes_),
@@ -224,14 +237,19 @@ def predict(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="CSV to write.")] = Path(
         "labels.csv"
     ),
+    drop: Drop = None,
     quiet: Quiet = False,
 ) -> None:
-    """Label the rows of DATA with the model of RUN."""
-    from coterie.data import read_views
+    """Label the rows of DATA with the model of RUN; columns that fit left out are left out again."""
+    from coterie.data import column_names
     from coterie.runs import write_labels
 
-    model, _ = _load(run_folder)
-    views = read_views(data)
+    model, the_run = _load(run_folder)
+    left_out = the_run.dropped
+    if drop is None and left_out:
+        there = column_names(data)
+        drop = [name for name in left_out if name in there or not there]
+    views = _read(data, drop)
     write_labels(output, *model.assign(views))
     if not quiet:
         typer.echo(f"{views.n_rows} rows labelled: {output}")
@@ -260,7 +278,7 @@ def refine(
         Path,
         typer.Option(
             metavar="FILE",
-            help="What you know: columns row and label, or one label a row, empty where unknown.",
+            help="What you know: columns row and label (the number of a cluster, or a new one), or one label a row.",
         ),
     ],
     must_link: Annotated[
@@ -290,7 +308,7 @@ def refine(
     refined = refine_model(
         model,
         views,
-        read_some_labels(labels, views.n_rows),
+        read_some_labels(labels, views.n_rows, words=False),
         must_link=None if must_link is None else read_pairs(must_link),
         cannot_link=None if cannot_link is None else read_pairs(cannot_link),
         keep=keep,
@@ -414,6 +432,14 @@ def _recommended(views: Any, known: Any, quiet: bool) -> Any:
     return found
 
 
+def _read(path: Path, drop: list[str] | None) -> Any:
+    """Read the data, and speak the reader's warnings as plain sentences."""
+    from coterie.data import read_views
+
+    with _spoken_warnings():
+        return read_views(path, **({"drop": drop} if drop else {}))
+
+
 def _in_memory_or_not(views: Any, path: Path, quiet: bool) -> Any:
     """Read rows into memory where they fit; leave them on disk, and say so, where they do not."""
     from coterie.data.memory import SHARE, fits, into_memory
@@ -430,13 +456,11 @@ def _in_memory_or_not(views: Any, path: Path, quiet: bool) -> Any:
 
 def _data_of(the_run: Any, moved_to: Path | None) -> Any:
     """Return the rows that a run was fitted on."""
-    from coterie.data import read_views
-
     facts = the_run.read_note()
     where = moved_to if moved_to is not None else Path(facts["data"])
     if not where.exists():
         raise InputError(f"The data are not at {where}; give --data the place where they are now.")
-    views = read_views(where)
+    views = _read(where, the_run.dropped)
     if views.n_rows != facts["rows"]:
         raise InputError(
             f"The data have {views.n_rows} rows, the run had {facts['rows']}; give --data the same rows."

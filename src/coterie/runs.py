@@ -65,6 +65,11 @@ class Run:
         """What was run on which data."""
         return self.folder / "run.json"
 
+    @property
+    def dropped(self) -> list[str]:
+        """The columns of the data that were left out of the fit."""
+        return list(self.read_note().get("drop", []))
+
     def create(self, replace: bool) -> None:
         """Make the folder; a finished run is only replaced when asked."""
         if self.model.exists() and not replace:

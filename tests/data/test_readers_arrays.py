@@ -168,6 +168,8 @@ def test_a_missing_file_an_unknown_suffix_and_stray_options_are_named(tmp_path):
     np.save(tmp_path / "x.npy", A)
     with pytest.raises(InputError, match="delimiter can only be given for text files"):
         read_views(tmp_path / "x.npy", delimiter=",")
+    with pytest.raises(InputError, match="drop can only be given for text files"):
+        read_views(tmp_path, drop=["a"])
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,15 @@ def test_parquet_text_names_the_column(tmp_path):
         read_views(parquet(tmp_path / "t.parquet", {"a": [1.0], "name": ["x"]}))
 
 
+def test_a_text_column_of_a_parquet_file_can_be_dropped(tmp_path):
+    file = parquet(tmp_path / "t.parquet", {"a": [1.0, 2.0], "name": ["x", "y"], "b": [3.0, 4.0]})
+    np.testing.assert_array_equal(read_views(file, drop=["name", 0]).read(slice(None))[0], [[3.0], [4.0]])
+    with pytest.raises(InputError, match=r"drop= names the column 'z', which .*t.parquet does not have"):
+        read_views(file, drop="z")
+    with pytest.raises(InputError, match=r"t.parquet: header can only be given for text files"):
+        read_views(file, header=True)
+
+
 def test_parquet_without_rows_is_an_error(tmp_path):
     with pytest.raises(InputError, match=r"t.parquet has no rows of numbers"):
         read_views(parquet(tmp_path / "t.parquet", {"a": pa.array([], pa.float64())}))

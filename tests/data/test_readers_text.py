@@ -1,5 +1,7 @@
 """CSV files as strangers write them."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -76,7 +78,7 @@ def test_y_beside_x_is_a_coordinate(tmp_path):
     [
         (
             "a,b\n1,2\n3,cat\n",
-            r"t.csv, line 3, column 2 \('b'\) is 'cat', not a number: remove or encode that column",
+            r"t.csv, line 3, column 2 \('b'\) is 'cat', not a number: leave that column out",
         ),
         ("id,a\nrow1,2\nrow2,3\n", r"t.csv, line 2, column 1 \('id'\) is 'row1', not a number"),
         ("row1,2\nrow2,3\n", r"t.csv, line 1, column 1 is 'row1', not a number"),
@@ -149,6 +151,15 @@ def test_a_column_that_only_counts_the_rows_is_warned_about(tmp_path):
     file = write(tmp_path, "id,a\n1,7\n2,9\n3,8\n")
     with pytest.warns(UserWarning, match="column 'id' counts the rows and is used as a feature; drop="):
         read_views(file)
+
+
+def test_so_is_one_whose_name_ends_in_id_and_none_that_does_not_count(tmp_path):
+    with pytest.warns(UserWarning, match=r"'customer_id' counts .* --drop customer_id at the command line"):
+        read_views(write(tmp_path, "customer_id,a\n10000,7\n10001,9\n10002,8\n"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_views(write(tmp_path, "customer_id,a\n5,7\n9,9\n2,8\n"))
+        read_views(write(tmp_path, "paid,a\n1,7\n2,9\n3,8\n"))
 
 
 def test_columns_of_a_csv_file_can_be_cut_into_views(tmp_path):

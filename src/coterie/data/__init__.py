@@ -2,7 +2,7 @@
 
 from coterie.data.amputate import amputate
 from coterie.data.builtin import DataSet, load_digits, load_multiview_digits
-from coterie.data.readers import read_labels, read_pairs, read_some_labels, read_views
+from coterie.data.readers import column_names, read_labels, read_pairs, read_some_labels, read_views
 from coterie.data.scaling import Scaler
 from coterie.data.views import Views, as_views
 
@@ -12,6 +12,7 @@ __all__ = [
     "Views",
     "amputate",
     "as_views",
+    "column_names",
     "load_digits",
     "load_multiview_digits",
     "read_labels",

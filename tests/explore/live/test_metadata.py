@@ -25,6 +25,11 @@ def test_a_row_is_read_as_text(metadata):
     assert metadata.row(1) == [("name", ""), ("size", "0.5"), ("many", "[1, 2]"), ("day", "1970-01-02")]
 
 
+def test_a_text_file_may_have_semicolons_between_its_cells(tmp_path):
+    (tmp_path / "known.csv").write_text("id;city\n1;Oslo, N\n2;Bern\n")
+    assert Metadata.read(tmp_path / "known.csv", 2).row(0) == [("id", "1"), ("city", "Oslo, N")]
+
+
 def test_words_are_found_in_any_column_in_upper_or_lower_case(metadata):
     assert metadata.search("ANN", 3) == [0, 2, 4]
     assert metadata.search("1970-01-04", 2) == [3, 7]

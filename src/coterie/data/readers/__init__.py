@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,13 @@ from coterie.data.readers.arrays import npz_entries, read_directory, read_npy, r
 from coterie.data.readers.files import parsing
 from coterie.data.readers.labels import encode_labels, labels_among
 from coterie.data.readers.matlab import hdf5_entries, mat_entries, read_hdf5, read_mat
-from coterie.data.readers.parquet import read_parquet
+from coterie.data.readers.parquet import parquet_names, read_parquet
 from coterie.data.readers.stores import mudata_views, read_mudata, read_zarr
-from coterie.data.readers.text import read_csv, read_label_column, read_row_column
+from coterie.data.readers.text import find_layout, read_csv, read_label_column, read_row_column
 from coterie.data.views import Views
 from coterie.errors import InputError
 
-__all__ = ["mudata_views", "read_labels", "read_pairs", "read_some_labels", "read_views"]
+__all__ = ["column_names", "mudata_views", "read_labels", "read_pairs", "read_some_labels", "read_views"]
 
 _WHOLE_FLOATS = 2**24  # float32 holds every whole number below
 
@@ -58,7 +58,7 @@ def read_views(path: str | os.PathLike[str], **options: Any) -> Views:
         a directory  of .npy files, one a view
         ============ ====================================================================================
     **options
-        For text files `delimiter`, `header` and `drop` (columns to leave out).
+        For text files `delimiter`, `header` and `drop` (columns to leave out); for Parquet files `drop`.
 
     Returns
     -------
@@ -81,6 +81,7 @@ def read_views(path: str | os.PathLike[str], **options: Any) -> Views:
     """
     path = _existing(path)
     suffix = path.suffix.lower()
+    _check_options(path, options)
     if path.is_dir() and suffix != ".zarr":
         is_zarr = any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray"))
         return read_zarr(path) if is_zarr else read_directory(path)
@@ -88,12 +89,36 @@ def read_views(path: str | os.PathLike[str], **options: Any) -> Views:
         raise InputError(
             f"{path} has an unknown suffix: coterie reads {', '.join(_READERS)} and directories."
         )
-    if options and _READERS[suffix] is not read_csv:
-        raise InputError(f"{path}: {', '.join(options)} can only be given for text files.")
     return _READERS[suffix](path, **options)
 
 
-def read_labels(path: str | os.PathLike[str], key: str = "y") -> np.ndarray:
+def column_names(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    r"""Return the names of the columns of a text or Parquet file; nothing where it has none, or is of another kind.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from coterie.data import column_names
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "t.csv"
+    ...     _ = path.write_text("id;size;city\n1;2.5;Oslo\n")
+    ...     column_names(path)
+    ('id', 'size', 'city')
+    """
+    path = _existing(path)
+    reader = _READERS.get(path.suffix.lower())
+    if reader is read_csv:
+        with parsing(path, "UTF-8 text"):
+            return find_layout(path).names or ()
+    return parquet_names(path) if reader is read_parquet else ()
+
+
+def read_labels(path: str | os.PathLike[str], key: str = "y", *, words: bool = True) -> np.ndarray:
     r"""Read the class of each row, for evaluation.
 
     Parameters
@@ -103,6 +128,8 @@ def read_labels(path: str | os.PathLike[str], key: str = "y") -> np.ndarray:
         or any file of `read_views` that also holds labels.
     key : str
         The name to look for first.
+    words : bool
+        Whether labels in a text file may be words, which are numbered; otherwise they are an error.
 
     Returns
     -------
@@ -123,7 +150,7 @@ def read_labels(path: str | os.PathLike[str], key: str = "y") -> np.ndarray:
     path = _existing(path)
     suffix = path.suffix.lower()
     if suffix in (".csv", ".tsv", ".txt"):
-        return read_label_column(path, key)
+        return read_label_column(path, key, words=words)
     if suffix == ".npy":
         return _labels_of_npy(path)
     labels = _labels_among_arrays(path, suffix, key)
@@ -132,7 +159,7 @@ def read_labels(path: str | os.PathLike[str], key: str = "y") -> np.ndarray:
     return labels
 
 
-def read_some_labels(path: str | os.PathLike[str], n_rows: int) -> np.ndarray:
+def read_some_labels(path: str | os.PathLike[str], n_rows: int, *, words: bool = True) -> np.ndarray:
     r"""Read the classes of some rows: one label a row, or a table with the columns row and label.
 
     Parameters
@@ -141,6 +168,8 @@ def read_some_labels(path: str | os.PathLike[str], n_rows: int) -> np.ndarray:
         As for `read_labels`. In a text file with a column called row, only those rows are labelled.
     n_rows : int
         How many rows the data have.
+    words : bool
+        As for `read_labels`.
 
     Returns
     -------
@@ -158,7 +187,7 @@ def read_some_labels(path: str | os.PathLike[str], n_rows: int) -> np.ndarray:
     ...     read_some_labels(path, 4)
     array([ 0, -1, -1,  1])
     """
-    labels, path = read_labels(path), Path(path)
+    labels, path = read_labels(path, words=words), Path(path)
     rows = read_row_column(path) if path.suffix.lower() in (".csv", ".tsv", ".txt") else None
     if rows is None:
         if len(labels) != n_rows:
@@ -215,6 +244,16 @@ def _labels_among_arrays(path: Path, suffix: str, key: str) -> np.ndarray | None
     if suffix in (".h5", ".hdf5"):
         return labels_among(hdf5_entries(path, flipped=False), str(path), key)
     return read_views(path).labels
+
+
+def _check_options(path: Path, options: Mapping[str, Any]) -> None:
+    reader = _READERS.get(path.suffix.lower())
+    taken = ("delimiter", "header", "drop") if reader is read_csv else ("drop",) * (reader is read_parquet)
+    wrong = [name for name in options if name not in taken]
+    if wrong:
+        raise InputError(
+            f"{path}: {', '.join(wrong)} can only be given for text files (drop for Parquet files too)."
+        )
 
 
 def _existing(path: str | os.PathLike[str]) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,29 @@ def parsing(path: Path, kind: str) -> Iterator[None]:
             ) from None
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(f"{path} is damaged or not a {kind} file ({reason}): write it again.") from error
+
+
+def columns_to_drop(
+    drop: str | int | Sequence[str | int], names: Sequence[str], n_columns: int, path: Path
+) -> list[int]:
+    """Return the numbers of the columns to leave out, each given by its name or by its number from 0.
+
+    Examples
+    --------
+    >>> columns_to_drop(["city", 0], ["id", "size", "city"], 3, Path("t.csv"))
+    [2, 0]
+    >>> columns_to_drop("1", [], 3, Path("t.csv"))  # a number may come as text, from the command line
+    [1]
+    """
+    found = []
+    for column in [drop] if isinstance(drop, str | int) else drop:
+        if column in names:
+            found.append(names.index(str(column)))
+        elif str(column).isdigit() and int(column) < n_columns:
+            found.append(int(column))
+        else:
+            raise InputError(f"drop= names the column {column!r}, which {path} does not have.")
+    return found
 
 
 def natural_order(name: str) -> tuple[list[str], list[int]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from coterie.data.readers.files import need, parsing
+from coterie.data.readers.files import columns_to_drop, need, parsing
 from coterie.data.readers.labels import encode_labels, label_columns
 from coterie.data.sources import Rows
 from coterie.data.views import Views
@@ -50,14 +51,13 @@ class ParquetRows:
         return self._last[1]
 
 
-def read_parquet(path: Path) -> Views:
-    """Read the numeric columns of a Parquet file as one view that stays on disk."""
-    pq = need("pyarrow.parquet", "parquet", ".parquet")
-    with parsing(path, "Parquet"):
-        file = pq.ParquetFile(path)
-        fields = [field for field in file.schema_arrow if not field.name.startswith("__index_level_")]
-    labels = label_columns([field.name for field in fields])
-    kept = [field for i, field in enumerate(fields) if i not in labels]
+def read_parquet(path: Path, *, drop: Sequence[str | int] = ()) -> Views:
+    """Read the numeric columns of a Parquet file, but for those to `drop`, as one view that stays on disk."""
+    file, fields = _open(path)
+    names = [field.name for field in fields]
+    labels = label_columns(names)
+    left_out = {*labels, *columns_to_drop(drop, names, len(names), path)}
+    kept = [field for i, field in enumerate(fields) if i not in left_out]
     for field in kept:
         _check_numeric(field, path)
     names = [field.name for field in kept]
@@ -71,13 +71,27 @@ def read_parquet(path: Path) -> Views:
     return Views([ParquetRows(path, file, names)], names=[path.stem], labels=classes, feature_names=[names])
 
 
+def parquet_names(path: Path) -> tuple[str, ...]:
+    """Return the names of the columns of a Parquet file."""
+    return tuple(field.name for field in _open(path)[1])
+
+
+def _open(path: Path) -> tuple[Any, list[Any]]:
+    """Return a Parquet file and its columns but for the index that pandas writes."""
+    pq = need("pyarrow.parquet", "parquet", ".parquet")
+    with parsing(path, "Parquet"):
+        file = pq.ParquetFile(path)
+        return file, [field for field in file.schema_arrow if not field.name.startswith("__index_level_")]
+
+
 def _check_numeric(field: Any, path: Path) -> None:
     types = need("pyarrow", "parquet", ".parquet").types
     kind = field.type
     tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
     if not any(test(kind) for test in tests):
         raise InputError(
-            f"{path}, column {field.name!r} holds {kind}, not numbers: remove or encode that column."
+            f"{path}, column {field.name!r} holds {kind}, not numbers: leave that column out "
+            "(drop=, or --drop at the command line) or encode it."
         )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from coterie.data.readers.files import parsing
+from coterie.data.readers.files import columns_to_drop, parsing
 from coterie.data.readers.labels import LABEL_NAMES, encode_labels, label_columns
 from coterie.data.sources import DenseRows
 from coterie.data.views import Views
@@ -65,7 +65,8 @@ def read_csv(
     with parsing(path, "UTF-8 text"):
         layout = find_layout(path, delimiter, header)
     labels = label_columns(layout.names or ())
-    left_out = {*labels, *_dropped(layout, drop, path), *_index_column(layout)}
+    dropped = columns_to_drop(drop, layout.names or (), layout.n_columns, path)
+    left_out = {*labels, *dropped, *_index_column(layout)}
     kept = [i for i in range(layout.n_columns) if i not in left_out]
     if not kept:
         raise InputError(f"{path} has no column of numbers left: nothing can be clustered.")
@@ -162,8 +163,11 @@ def parse_lines(lines: Sequence[Line], layout: Layout, kept: Sequence[int], path
     return table
 
 
-def read_label_column(path: Path, key: str) -> np.ndarray:
-    """Read labels from a text file: its only column, or the one called `key` or by a usual name."""
+def read_label_column(path: Path, key: str, *, words: bool = True) -> np.ndarray:
+    """Read labels from a text file: its only column, or the one called `key` or by a usual name.
+
+    Unless `words` are allowed, labels must be numbers.
+    """
     with parsing(path, "UTF-8 text"):
         layout = find_layout(path)
         columns = label_columns(layout.names or ())
@@ -183,7 +187,14 @@ def read_label_column(path: Path, key: str) -> np.ndarray:
             f"{path} has {layout.n_columns} columns and none is called {key!r} or label: "
             "name the column with the labels."
         )
-    return encode_labels([cells[column] for cells in rows[skip:]], str(path))
+    texts = [cells[column] for cells in rows[skip:]]
+    word = next((text for text in texts if not _is_number(text)), None)
+    if word is not None and not words:
+        raise InputError(
+            f"{path} has the label {word.strip()!r}, not a number: a label is the number of a cluster, as in "
+            "labels.csv of the run, or a new number for a new class."
+        )
+    return encode_labels(texts, str(path))
 
 
 def read_row_column(path: Path) -> np.ndarray | None:
@@ -210,7 +221,7 @@ def _number(cell: str, where: str) -> float:
         hint = (
             "write decimals with a point"
             if _is_number(cell.replace(",", "."))
-            else "remove or encode that column"
+            else "leave that column out (drop=, or --drop at the command line) or encode it"
         )
         raise InputError(f"{where} is {cell!r}, not a number: {hint}.")
     return float(cell)
@@ -253,24 +264,17 @@ def _index_column(layout: Layout) -> list[int]:
     return [0] if named and layout.names[0].lower() in ("", "unnamed: 0") else []  # type: ignore[index]
 
 
-def _dropped(layout: Layout, drop: Sequence[str | int], path: Path) -> Iterator[int]:
-    for column in [drop] if isinstance(drop, str | int) else drop:
-        if isinstance(column, str) and column in (layout.names or ()):
-            yield (layout.names or ()).index(column)
-        elif isinstance(column, int) and 0 <= column < layout.n_columns:
-            yield column
-        else:
-            raise InputError(f"drop= names the column {column!r}, which {path} does not have.")
-
-
 def _warn_about_row_numbers(table: np.ndarray, names: Sequence[str] | None, path: Path) -> None:
     """Warn when the first column only counts the rows: it would tell the order of the file to the model."""
-    if names is None or names[0].lower() not in ("id", "index", "row") or len(table) < 2:
+    if names is None or len(table) < 2:
+        return
+    last_word = names[0].lower().replace("_", " ").split(" ")[-1]
+    if last_word not in ("id", "index", "row"):
         return
     if (np.diff(table[:, 0].astype(np.float64)) == 1).all():
         warnings.warn(
             f"{path}: column {names[0]!r} counts the rows and is used as a feature; "
-            f"drop=[{names[0]!r}] leaves it out.",
+            f"drop=[{names[0]!r}], or --drop {names[0]} at the command line, leaves it out.",
             UserWarning,
             stacklevel=4,
         )

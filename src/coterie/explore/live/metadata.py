@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.data.readers.files import need, parsing
+from coterie.data.readers.text import find_layout
 from coterie.errors import InputError
 
 _MOST_GROUPS = 30
@@ -46,7 +47,7 @@ class Metadata:
             with parsing(source, "Parquet"):
                 table = need("pyarrow.parquet", "explore", "--metadata").read_table(source)
         elif suffix in (".csv", ".tsv"):
-            table = _read_text(source, "\t" if suffix == ".tsv" else ",")
+            table = _read_text(source)
         else:
             raise InputError(f"{source} has an unknown suffix: --metadata reads .csv, .tsv and .parquet.")
         if table.num_rows != n_rows:
@@ -106,8 +107,10 @@ class Groups:
         return cls(names[order].tolist(), place[codes])
 
 
-def _read_text(path: Path, delimiter: str) -> Any:
+def _read_text(path: Path) -> Any:
     text = need("pyarrow.csv", "explore", "--metadata")
+    with parsing(path, "UTF-8 text"):
+        delimiter = find_layout(path, header=True).delimiter
     try:
         return text.read_csv(
             path, parse_options=text.ParseOptions(delimiter=delimiter, newlines_in_values=True)

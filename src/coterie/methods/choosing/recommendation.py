@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import textwrap
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -55,7 +56,7 @@ class Recommendation:
         given = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
         return f"model = coterie.{self.method}({given}).fit(X{', y' if self._by_labels else ''})"
 
-    def command(self, data: str = "DATA", labels: str | None = None) -> str:
+    def command(self, data: str = "DATA", labels: str | None = None, drop: Sequence[str] = ()) -> str:
         """Return the command line that fits it.
 
         Parameters
@@ -64,12 +65,15 @@ class Recommendation:
             Path of the data.
         labels : str, optional
             Path of the labels.
+        drop : sequence of str
+            Columns of the data to leave out.
         """
         words = ["coterie", "fit", data, "--method", find_method(self.method).key]
         if "n_clusters" in self.settings:
             words += ["--clusters", str(self.settings["n_clusters"])]
         if self._by_labels:
             words += ["--labels", labels or "LABELS"]
+        words += [word for column in drop for word in ("--drop", column)]
         return shlex.join([*words, "--out", "run"])
 
     def as_values(self) -> dict[str, Any]:
