@@ -271,6 +271,19 @@ def faults(kills: int = 50, seed: int = 0) -> None:
 
 
 @app.command()
+def fuzz(
+    readers: Annotated[str, typer.Option(help="Names with commas between them; all by default.")] = "",
+    inputs: Annotated[int, typer.Option(help="How many for all readers together.")] = 100_000,
+    seed: int = 0,
+) -> None:
+    """Give spoilt files to every reader, to load and to the checkpoints; goes on where it was stopped."""
+    from benchmarks.fuzz import run_fuzz
+    from benchmarks.fuzzing.targets import TARGETS
+
+    run_fuzz(readers.split(",") if readers else [*TARGETS], inputs, seed)
+
+
+@app.command()
 def choosing(
     sets: Annotated[str, typer.Option(help="Names with commas between them.")] = BOTH,
     data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,

@@ -11,6 +11,29 @@ from typing import Any
 
 from coterie.errors import InputError
 
+_ROOM = 16 * 2**20
+_DENSEST = 1100  # deflate packs at most 1,032 to 1
+
+
+def check_room(wanted: int, held: int) -> None:
+    """Refuse to load at once what is far larger than the bytes that hold it: its header lies, or it is a bomb.
+
+    Parameters
+    ----------
+    wanted : int
+        Bytes that it would take in memory.
+    held : int
+        Bytes of the file.
+
+    Examples
+    --------
+    >>> check_room(8 * 10**12, 500)
+    Traceback (most recent call last):
+    ValueError: it would take 8,000.0 GB in memory, which 500 bytes cannot hold
+    """
+    if wanted > _ROOM + _DENSEST * held:
+        raise ValueError(f"it would take {wanted / 1e9:,.1f} GB in memory, which {held:,} bytes cannot hold")
+
 
 def need(module: str, extra: str, suffix: str) -> Any:
     """Import an optional package, or say how to install it."""
