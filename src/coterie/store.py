@@ -226,7 +226,8 @@ def _member(archive: zipfile.ZipFile, name: str, source: Path) -> bytes:
         info = archive.getinfo(name)
     except KeyError:
         raise InputError(f"{source} is a zip without {name}, so not a coterie file.") from None
-    if info.compress_type != zipfile.ZIP_STORED or info.file_size > source.stat().st_size:
+    sizes = {info.file_size, info.compress_size}
+    if info.compress_type != zipfile.ZIP_STORED or len(sizes) > 1 or info.file_size > source.stat().st_size:
         raise InputError(f"{source} holds {name} in a form that coterie never writes.")
     return archive.read(info)
 

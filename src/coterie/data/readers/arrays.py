@@ -17,6 +17,7 @@ from coterie.data.readers.layout import views_among
 from coterie.data.views import Views
 from coterie.errors import InputError
 
+_LAST_CHARACTER = 0x10FFFF
 # Version 3.0 is for the names of fields, which no table has.
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
@@ -46,7 +47,7 @@ def read_directory(path: Path) -> Views:
 def mapped_npy(path: Path) -> np.ndarray:
     """Map the array of a .npy file; a header that says more than the file holds is refused."""
     with parsing(path, "NumPy .npy"):
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        return _checked_text(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 def read_npz(path: Path) -> Views:
@@ -64,7 +65,10 @@ def npz_entries(path: Path) -> dict[str, Any]:
             raise InputError(f"{path} is a single array: rename it to .npy.")
         with zipfile.ZipFile(file) as archive:
             members = [info for info in archive.infolist() if info.filename.endswith(".npy")]
-            check_room(sum(info.file_size for info in members), path.stat().st_size)
+            held = path.stat().st_size
+            check_room(sum(info.file_size for info in members), held)
+            if sum(info.compress_size for info in members) > held:
+                raise ValueError("its directory says more than it holds")
             entries = {info.filename.removesuffix(".npy"): _member(archive, info) for info in members}
         if len(entries) < len(members):
             raise ValueError("it holds an array twice")
@@ -85,7 +89,16 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
     if not dtype.hasobject and (size != held or min((*shape, dtype.itemsize)) < 0 or not dtype.itemsize):
         raise ValueError(f"{info.filename} says {dtype} of shape {shape} but holds {held} bytes")
     with archive.open(info) as file:
-        return np.lib.format.read_array(file, allow_pickle=False)
+        return _checked_text(np.lib.format.read_array(file, allow_pickle=False))
+
+
+def _checked_text(array: np.ndarray) -> np.ndarray:
+    """Refuse text with codes that no character has: Python fails at them only later, and badly."""
+    if array.dtype.kind == "U" and array.dtype.itemsize:
+        codes = np.ascontiguousarray(array).reshape(-1).view(array.dtype.byteorder.replace("|", "=") + "u4")
+        if (codes > _LAST_CHARACTER).any():
+            raise ValueError("text that is no text")
+    return array
 
 
 def _joined(entries: dict[str, Any], prefix: str) -> sparse.csr_matrix:
