@@ -263,11 +263,15 @@ def hosts(
 
 
 @app.command()
-def faults(kills: int = 50, seed: int = 0) -> None:
+def faults(
+    method: Annotated[str, typer.Option(help="pcx, sscnet or mvsib.")] = "pcx",
+    kills: int = 50,
+    seed: int = 0,
+) -> None:
     """Kill training runs at random moments, start them again, and compare the labels."""
     from benchmarks.faults import run_faults
 
-    run_faults(kills, seed)
+    run_faults(method, kills, seed)
 
 
 @app.command()
