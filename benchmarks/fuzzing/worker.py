@@ -136,7 +136,7 @@ def _asked_too_much(error: BaseException) -> bool:
     while cause is not None:
         if isinstance(cause, MemoryError) or "allocate" in str(cause):
             return True
-        cause = cause.__cause__ or cause.__context__
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
     return False
 
 

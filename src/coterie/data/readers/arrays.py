@@ -47,15 +47,19 @@ def read_directory(path: Path) -> Views:
 def mapped_npy(path: Path) -> np.ndarray:
     """Map the array of a .npy file; a header that says more than the file holds is refused."""
     with parsing(path, "NumPy .npy"):
+        with path.open("rb") as file:
+            _header(file, path.stat().st_size)
         return _checked_text(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 def read_npz(path: Path) -> Views:
     """Read the views of a .npz file: view0, view1, ..., dense or as the parts of a CSR matrix."""
     entries = npz_entries(path)
-    names = entries.pop("view_names", None)
+    names = entries.pop("view_names", np.array([], dtype=str))
     mask = entries.pop("present", None)
-    return views_among(entries, str(path), names=None if names is None else [*map(str, names)], mask=mask)
+    if names.ndim != 1 or names.dtype.kind != "U" or len(names) > len(entries):
+        raise InputError(f"{path}: view_names must be text, one name a view.")
+    return views_among(entries, str(path), names=names.tolist() or None, mask=mask)
 
 
 def npz_entries(path: Path) -> dict[str, Any]:
@@ -80,16 +84,28 @@ def npz_entries(path: Path) -> dict[str, Any]:
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
     """Load one array, if its header says what it holds: NumPy makes room for all that a header says."""
     with archive.open(info) as file:
-        version = np.lib.format.read_magic(file)
-        if version not in _HEADERS:
-            raise ValueError(f"{info.filename} is of version {version}")
-        shape, _, dtype = _HEADERS[version](file)
-        held = info.file_size - file.tell()
-    size = math.prod(shape) * dtype.itemsize
-    if not dtype.hasobject and (size != held or min((*shape, dtype.itemsize)) < 0 or not dtype.itemsize):
-        raise ValueError(f"{info.filename} says {dtype} of shape {shape} but holds {held} bytes")
+        _header(file, info.file_size)
     with archive.open(info) as file:
         return _checked_text(np.lib.format.read_array(file, allow_pickle=False))
+
+
+def _header(file: Any, length: int) -> None:
+    """Check that the header of an array says what its file holds.
+
+    NumPy makes room for all that a header says, and ends the process at an array whose items have no bytes.
+    """
+    version = np.lib.format.read_magic(file)
+    if version not in _HEADERS:
+        raise ValueError(f"an array of version {version}")
+    try:
+        shape, _, dtype = _HEADERS[version](file)
+    except MemoryError:  # so Python calls brackets in brackets
+        raise ValueError("a header that is no header") from None
+    held = length - file.tell()
+    if dtype.hasobject:
+        raise ValueError("Python objects")
+    if not dtype.itemsize or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != held:
+        raise ValueError(f"{dtype} of shape {shape} in {held} bytes")
 
 
 def _checked_text(array: np.ndarray) -> np.ndarray:
