@@ -86,7 +86,6 @@ def _load_optimizer(
         if tensor.shape not in ((), parameters[int(index)].shape):
             raise ValueError(f"{name} has shape {tuple(tensor.shape)}")
         whole["state"].setdefault(int(index), {})[slot] = tensor.to(device)
-    slots = {frozenset(one) for one in whole["state"].values()}
-    if len(slots) > 1 or (slots and len(whole["state"]) < len(parameters)):
+    if len({frozenset(one) for one in whole["state"].values()}) > 1:
         raise ValueError("parts of the optimizer's state are missing")
     optimizer.load_state_dict(whole)

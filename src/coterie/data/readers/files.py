@@ -52,7 +52,7 @@ def parsing(path: Path, kind: str) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:  # parsers raise anything from KeyError to zlib.error on broken bytes
-        if "Python objects" in str(error):
+        if "Python objects" in str(error) or "pickle" in str(error):  # the name of a codec of old zarr arrays
             raise InputError(
                 f"{path} is damaged or holds Python objects, which could run code and are never loaded: "
                 "save plain arrays of numbers."
