@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from benchmarks.fuzzing import models, seeds
+from benchmarks.fuzzing import seeds
 from benchmarks.fuzzing.containers import odd_npy, odd_safetensors, odd_zip
 from benchmarks.fuzzing.mutate import Random, mutate_bytes, mutate_json, random_bytes
 from benchmarks.fuzzing.seeds import Files
@@ -117,6 +119,11 @@ def _read_answers(folder: Path) -> None:
     AnswerLog(folder / "x.jsonl").close()
 
 
+def _of_models(name: str) -> Callable[..., Any]:
+    """Return a function of the file of models, which imports torch when it is called and not before."""
+    return lambda *given: getattr(importlib.import_module("benchmarks.fuzzing.models"), name)(*given)
+
+
 def _odd_array(data: bytes, rng: Random) -> bytes:
     return odd_npy(rng)
 
@@ -175,8 +182,8 @@ TARGETS: dict[str, Target] = {
     "h5mu": Target(seeds.mudata_seeds, odd_hdf5, _read_views, 2, swells=True),
     "labels and pairs": Target(seeds.label_seeds, _odd_labels, _read_labels, 7, swells=True),
     "metadata": Target(seeds.metadata_seeds, _odd_metadata, _read_metadata, 4, swells=True),
-    "model": Target(models.model_seeds, _odd_archive, models.read_model, 8),
-    "checkpoint": Target(models.checkpoint_seeds, _odd_archive, models.read_checkpoint, 4),
+    "model": Target(_of_models("model_seeds"), _odd_archive, _of_models("read_model"), 8),
+    "checkpoint": Target(_of_models("checkpoint_seeds"), _odd_archive, _of_models("read_checkpoint"), 4),
     "answers": Target(seeds.answer_seeds, _odd_lines, _read_answers, 4),
 }
 """Every reader; their shares add up to a hundred."""

@@ -45,6 +45,7 @@ class Metadata:
         if suffix == ".parquet":
             with parsing(source, "Parquet"):
                 table = need("pyarrow.parquet", "explore", "--metadata").read_table(source)
+                table.validate(full=True)  # text that is no UTF-8 would be found only when it is shown
         elif suffix in (".csv", ".tsv"):
             table = _read_text(source, "\t" if suffix == ".tsv" else ",")
         else:
