@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from coterie.data.convert import table_of
-from coterie.data.readers.files import check_room, natural_order, parsing
+from coterie.data.readers.files import check_compressed, check_room, natural_order, parsing
 from coterie.data.readers.labels import LABEL_NAMES, encode_labels
 from coterie.data.readers.layout import views_among
 from coterie.data.views import Views
@@ -129,6 +129,6 @@ def _joined(entries: dict[str, Any], prefix: str) -> sparse.csr_matrix:
     if kind not in layouts:
         raise ValueError(f"sparse format {kind}")
     # Indices may be stored narrow (uint16), which SciPy does not take.
-    joined = layouts[kind]((data, indices.astype(np.int64), indptr.astype(np.int64)), shape=sides)
-    joined.check_format(full_check=True)
-    return joined.tocsr()
+    places, starts = indices.astype(np.int64), indptr.astype(np.int64)
+    check_compressed(places, starts, sides[1] if kind == "csr" else sides[0])
+    return layouts[kind]((data, places, starts), shape=sides).tocsr()

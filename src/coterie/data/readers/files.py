@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from coterie.errors import InputError
 
 _ROOM = 16 * 2**20
@@ -33,6 +35,30 @@ def check_room(wanted: int, held: int) -> None:
     """
     if wanted > _ROOM + _DENSEST * held:
         raise ValueError(f"it would take {wanted / 1e9:,.1f} GB in memory, which {held:,} bytes cannot hold")
+
+
+def check_compressed(indices: np.ndarray, starts: np.ndarray, n_minor: int) -> None:
+    """Check the places of a sparse matrix by rows or by columns; SciPy's own check passes over an empty one.
+
+    Parameters
+    ----------
+    indices : ndarray of int64
+        The place of each value along the other side, below `n_minor`.
+    starts : ndarray of int64
+        Where each row or column begins among the values.
+    n_minor : int
+
+    Examples
+    --------
+    >>> check_compressed(np.array([], dtype=int), np.array([0, 9, 0]), 3)
+    Traceback (most recent call last):
+    ValueError: a sparse matrix with values outside of it
+    """
+    rising = (
+        len(starts) > 0 and starts[0] == 0 and (np.diff(starts) >= 0).all() and starts[-1] == len(indices)
+    )
+    if not rising or (len(indices) and not 0 <= indices.min() <= indices.max() < n_minor):
+        raise ValueError("a sparse matrix with values outside of it")
 
 
 def need(module: str, extra: str, suffix: str) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from coterie.data.readers.files import check_room
+from coterie.data.readers.files import check_compressed, check_room
 
 _HEADER = 128
 _COMPRESSED, _MATRIX = 15, 14
@@ -159,9 +159,7 @@ def csr_of_columns(
     starts, count = starts.astype(np.int64), int(starts[-1]) if len(starts) else -1
     if not 0 <= count <= min(len(values), len(rows)):
         raise ValueError(f"a sparse matrix of {count} values that has {min(len(values), len(rows))}")
+    places = rows[:count].astype(np.int64)
     check_room(8 * n_rows, values.nbytes + rows.nbytes)
-    matrix = sparse.csc_matrix(
-        (values[:count], rows[:count].astype(np.int64), starts), (n_rows, len(starts) - 1)
-    )
-    matrix.check_format(full_check=True)
-    return matrix.tocsr()
+    check_compressed(places, starts, n_rows)
+    return sparse.csc_matrix((values[:count], places, starts), (n_rows, len(starts) - 1)).tocsr()

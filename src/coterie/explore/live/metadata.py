@@ -45,17 +45,19 @@ class Metadata:
         if suffix == ".parquet":
             with parsing(source, "Parquet"):
                 table = need("pyarrow.parquet", "explore", "--metadata").read_table(source)
-                table.validate(full=True)  # text that is no UTF-8 would be found only when it is shown
+                # Text that is no UTF-8 would be found only when it is shown.
+                table.validate(full=True)
+                found = cls(table)
         elif suffix in (".csv", ".tsv"):
-            table = _read_text(source, "\t" if suffix == ".tsv" else ",")
+            found = cls(_read_text(source, "\t" if suffix == ".tsv" else ","))
         else:
             raise InputError(f"{source} has an unknown suffix: --metadata reads .csv, .tsv and .parquet.")
-        if table.num_rows != n_rows:
+        if found._table.num_rows != n_rows:
             raise InputError(
-                f"{source} has {table.num_rows} lines but the data have {n_rows} rows; "
+                f"{source} has {found._table.num_rows} lines but the data have {n_rows} rows; "
                 "give one line per row, in the same order."
             )
-        return cls(table)
+        return found
 
     def row(self, row: int) -> list[tuple[str, str]]:
         """Return what is known about a row, as text."""
