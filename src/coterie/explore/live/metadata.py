@@ -111,10 +111,10 @@ class Groups:
 
 def _read_text(path: Path, delimiter: str) -> Any:
     text = need("pyarrow.csv", "explore", "--metadata")
+    options = text.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     try:
-        return text.read_csv(
-            path, parse_options=text.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-        )
+        table = text.read_csv(path, parse_options=options)
+        return table.rename_columns(table.column_names)  # names that are no UTF-8 fail here
     except Exception as error:
         first = (str(error).splitlines() or ["unknown"])[0]
         raise InputError(f"{path} cannot be read as a table with a header ({first}).") from error
