@@ -19,7 +19,8 @@ def pages() -> dict[str, str]:
         f"{folder}/costs.md": costs.page(),
         **{f"{folder}/{name}": text for name, text in {**peers.drawings(), **sweeps.drawings()}.items()},
     }
-    written = [ROOT / "README.md", *sorted((ROOT / "docs" / "methods").glob("*.md"))]
+    written = [ROOT / "README.md", ROOT / "docs" / "many-processes.md"]
+    written += sorted((ROOT / "docs" / "methods").glob("*.md"))
     return made | {str(page.relative_to(ROOT)): with_tables(page.read_text()) for page in written}
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from benchmarks.records import read_records
+from benchmarks.render import large
 from benchmarks.render.figures import Figure, amount, grouped, made_by, newest, short, table
 from benchmarks.render.peers import COMMAND
 from benchmarks.render.standing import best, standings
@@ -81,4 +82,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "sscnet": lambda: accuracy("SSCNet"),
     "ssc": lambda: accuracy("SSC"),
     "labels": labels,
+    "sizing": large.sizing,
+    "killed": large.killed,
+    "fuzzed": large.fuzzed,
 }
