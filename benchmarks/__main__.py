@@ -263,11 +263,28 @@ def hosts(
 
 
 @app.command()
-def faults(kills: int = 50, seed: int = 0) -> None:
+def faults(
+    method: Annotated[str, typer.Option(help="pcx, sscnet or mvsib.")] = "pcx",
+    kills: int = 50,
+    seed: int = 0,
+) -> None:
     """Kill training runs at random moments, start them again, and compare the labels."""
     from benchmarks.faults import run_faults
 
-    run_faults(kills, seed)
+    run_faults(method, kills, seed)
+
+
+@app.command()
+def fuzz(
+    readers: Annotated[str, typer.Option(help="Names with commas between them; all by default.")] = "",
+    inputs: Annotated[int, typer.Option(help="How many for all readers together.")] = 100_000,
+    seed: int = 0,
+) -> None:
+    """Give spoilt files to every reader, to load and to the checkpoints; goes on where it was stopped."""
+    from benchmarks.fuzz import run_fuzz
+    from benchmarks.fuzzing.targets import TARGETS
+
+    run_fuzz(readers.split(",") if readers else [*TARGETS], inputs, seed)
 
 
 @app.command()

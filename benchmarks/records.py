@@ -15,8 +15,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from coterie.store import atomic_path, versions
 
 RESULTS = Path(__file__).parent / "results"
@@ -59,6 +57,8 @@ def measured_apart(*arguments: object, env: Mapping[str, str] | None = None) -> 
 
 def machine() -> dict[str, Any]:
     """Return what a figure depends on beside the code."""
+    import torch  # here, for the workers of the fuzzing, which do without
+
     return {
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),

@@ -20,7 +20,7 @@ from coterie.metrics import accuracy
 
 _HELD_OUT = 0.2
 _ALONE = 50
-_GROUPS, _WIDTH, _DIMENSION = 10, 200, 5
+_GROUPS, WIDTH, _DIMENSION = 10, 200, 5
 _EXACT_ROWS = 10_000
 _NEIGHBOURS = 10
 
@@ -126,12 +126,12 @@ def run_growth(sizes: Sequence[int], epochs: int) -> None:
 def write_subspaces(path: Path, n_rows: int) -> None:
     """Write rows near ten random subspaces of five dimensions in 200 columns, a piece at a time."""
     rng = np.random.default_rng(0)
-    bases = np.linalg.qr(rng.normal(size=(_GROUPS, _WIDTH, _DIMENSION)))[0].astype(np.float32)
-    file = np.lib.format.open_memmap(path, "w+", np.float32, (n_rows, _WIDTH))
+    bases = np.linalg.qr(rng.normal(size=(_GROUPS, WIDTH, _DIMENSION)))[0].astype(np.float32)
+    file = np.lib.format.open_memmap(path, "w+", np.float32, (n_rows, WIDTH))
     for first in range(0, n_rows, 10_000):
         kind = np.arange(first, min(first + 10_000, n_rows)) % _GROUPS
         weights = np.abs(rng.standard_normal((len(kind), _DIMENSION), dtype=np.float32))
-        noise = 0.05 * rng.standard_normal((len(kind), _WIDTH), dtype=np.float32)
+        noise = 0.05 * rng.standard_normal((len(kind), WIDTH), dtype=np.float32)
         file[first : first + len(kind)] = np.einsum("nf,ndf->nd", weights, bases[kind]) + noise
     file.flush()
 

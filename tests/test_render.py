@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 from benchmarks import render
-from benchmarks.render import choices, figures, peers, standing, tables
+from benchmarks.render import choices, figures, large, peers, standing, tables
 from benchmarks.render.costs import exponent
 from benchmarks.render.svg import Panel, Series, drawing
 
@@ -124,3 +124,29 @@ def test_numbers_of_clusters_are_off_by_doublings_on_average(monkeypatch):
     lines = choices.counting().splitlines()
     assert lines[2] == "| digits | 4 | 8 | 6, 7 | yes | 8 | 4 | 2 |"
     assert lines[4] == "| doublings off, mean |  | 0.50 |  |  | 1.00 | 0.00 | 1.00 |"
+
+
+def test_a_larger_fit_is_estimated_from_the_largest_that_was_measured(monkeypatch):
+    files = {
+        "disk": [
+            {
+                "method": "PCX",
+                "rows": 10**6,
+                "columns": 1024,
+                "passes": 2,
+                "cpu_seconds": 7200.0,
+                "peak_mb": 1024.0,
+            }
+        ],
+        "scaling": [
+            {"method": "PCX", "rows": 10**4, "columns": 500, "epochs": 2, "cpu_seconds": 9.0, "peak_mb": 9.0}
+        ],
+        "growth": [],
+        "scale": [],
+    }
+    monkeypatch.setattr(large, "read_records", lambda name: files[name])
+    lines = [line.split(" | ") for line in large.sizing().splitlines() if line.startswith("| PCX")]
+    assert [line[-1] for line in lines] == ["measured |", "estimated |", "estimated |", "estimated |"]
+    assert lines[0][1:7] == ["1,000,000", "1,024", "2", "2.00", "1.0", "4.1"]
+    memory = 1 + 100 * (10**9 - 10**6) / 2**30
+    assert lines[3][1:7] == ["1,000,000,000", "1,024", "2", "2,000", f"{memory:.1f}", "4,128"]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from benchmarks.records import read_records
-from benchmarks.render import choices
+from benchmarks.render import choices, large
 from benchmarks.render.figures import Figure, amount, grouped, made_by, newest, short, table
 from benchmarks.render.peers import COMMAND
 from benchmarks.render.standing import best, standings
@@ -115,4 +115,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "explorer": explorer,
     "choosing": choices.choosing,
     "counting": choices.counting,
+    "sizing": large.sizing,
+    "killed": large.killed,
+    "fuzzed": large.fuzzed,
 }

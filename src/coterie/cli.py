@@ -77,6 +77,10 @@ def run(arguments: list[str]) -> int:
         return _fail(str(error))
     except OSError as error:
         return _fail(f"{error.filename or 'A file'}: {error.strerror or error}.")
+    except MemoryError as error:
+        return _fail(
+            f"There is not enough memory ({error or 'no more is known'}); close other programs or use fewer rows."
+        )
     except KeyboardInterrupt:
         return _fail("Interrupted.", code=130)
     except Stopped:
@@ -205,6 +209,7 @@ def fit(
     if together.rank > 0:
         return
     seconds = time.perf_counter() - started
+    the_run.unfinish()
     model.save(the_run.model)
     write_labels(the_run.labels, model.labels_, model.assign(views).confidence)
     the_run.write_note(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from coterie.errors import InputError
-from coterie.store import atomic_path
+from coterie.store import atomic_path, remove_drafts
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,18 @@ class Run:
         """The columns of the data that were left out of the fit."""
         return list(self.read_note().get("drop", []))
 
+    @property
+    def finished(self) -> bool:
+        """Whether all of it is there: the note is written last."""
+        return self.model.exists() and self.note.exists()
+
     def create(self, replace: bool) -> None:
         """Make the folder; a finished run is only replaced when asked."""
-        if self.model.exists() and not replace:
+        if self.finished and not replace:
             raise InputError(f"{self.folder} already holds a finished run; give another --out, or --replace.")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            remove_drafts(self.folder)
         except OSError as error:
             raise InputError(f"Cannot make the folder {self.folder}: {error.strerror}.") from error
 
@@ -85,6 +91,10 @@ class Run:
             raise InputError(
                 f"{self.folder} holds no finished run (no {self.model.name}); make one with coterie fit."
             )
+
+    def unfinish(self) -> None:
+        """Take away the note of an earlier run, before its other files are replaced one by one."""
+        self.note.unlink(missing_ok=True)
 
     def write_note(self, facts: dict[str, Any]) -> None:
         """Write the facts of the run."""

@@ -27,7 +27,8 @@ SCHEMA = 1
 Entry = TypeVar("Entry")
 _MANIFEST = "manifest.json"
 _TENSORS = "tensors.safetensors"
-_MANIFEST_LIMIT = 256 * 2**20
+_MEMBERS = (_MANIFEST, _TENSORS)
+_PART = ".part"
 
 
 def versions() -> dict[str, str]:
@@ -65,19 +66,52 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise InputError(
             f"Cannot write {target}: the folder {target.parent} does not exist; create it first."
         )
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    os.close(handle)
-    draft = Path(name)
+    draft = None
     try:
+        draft = _new_draft(target)
         yield draft
         with draft.open("rb+") as written:
             os.fsync(written.fileno())
         draft.chmod(0o666 & ~_umask())
         draft.replace(target)
+        _settle(target.parent)
     except OSError as error:
         raise InputError(f"Cannot write {target}: {error.strerror or error}.") from error
     finally:
+        if draft is not None:
+            draft.unlink(missing_ok=True)
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove what a killed process was writing in a folder; nobody else may be writing there.
+
+    Examples
+    --------
+    >>> folder = getfixture("tmp_path")
+    >>> (folder / ".labels.csv.ab12.part").touch()
+    >>> remove_drafts(folder)
+    >>> list(folder.iterdir())
+    []
+    """
+    for draft in folder.glob(f".*{_PART}"):
         draft.unlink(missing_ok=True)
+
+
+def _new_draft(target: Path) -> Path:
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=_PART, dir=target.parent)
+    os.close(handle)
+    return Path(name)
+
+
+def _settle(folder: Path) -> None:
+    """Let the new name of a file reach the disk, where the system can."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _umask() -> int:
@@ -116,8 +150,18 @@ def write_archive(
         archive.writestr(_TENSORS, body)
 
 
-def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read_archive(
+    path: str | os.PathLike[str], remedy: str = "copy it again, or make it anew"
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Read what `write_archive` wrote, or say in one sentence why the file cannot be read.
+
+    Every byte counts: the checksums of the zip tell a flipped bit.
+
+    Parameters
+    ----------
+    path : path-like
+    remedy : str
+        What to do about a damaged file.
 
     Examples
     --------
@@ -130,6 +174,8 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
         raise InputError(f"There is no file {source}.")
     try:
         with zipfile.ZipFile(source) as archive:
+            if len(archive.namelist()) > len(_MEMBERS):
+                raise InputError(f"{source} is a zip that holds more than a coterie file does.")
             return _manifest(archive, source), _tensors(archive, source)
     except (
         zipfile.BadZipFile,
@@ -142,8 +188,8 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
         if isinstance(error, InputError):
             raise
         raise InputError(
-            f"{source} is not a whole coterie file ({_first_line(error)}); it may be truncated or damaged, "
-            "or written by another program."
+            f"{source} is not a whole coterie file ({_first_line(error)}): it is truncated, damaged or of another "
+            f"program; {remedy}."
         ) from error
 
 
@@ -159,7 +205,7 @@ def below(prefix: str, entries: Mapping[str, Entry]) -> dict[str, Entry]:
 
 
 def _manifest(archive: zipfile.ZipFile, source: Path) -> dict[str, Any]:
-    head = json.loads(_member(archive, _MANIFEST, source, limit=_MANIFEST_LIMIT))
+    head = json.loads(_member(archive, _MANIFEST, source))
     if not isinstance(head, dict) or head.get("format") != "coterie":
         raise InputError(f"{source} is a zip, but not one that coterie wrote.")
     if not isinstance(head.get("schema"), int) or head["schema"] > SCHEMA:
@@ -170,17 +216,18 @@ def _manifest(archive: zipfile.ZipFile, source: Path) -> dict[str, Any]:
 
 
 def _tensors(archive: zipfile.ZipFile, source: Path) -> dict[str, np.ndarray]:
-    arrays = safetensors.numpy.load(_member(archive, _TENSORS, source, limit=source.stat().st_size))
+    arrays = safetensors.numpy.load(_member(archive, _TENSORS, source))
     return {name: np.array(array) for name, array in arrays.items()}
 
 
-def _member(archive: zipfile.ZipFile, name: str, source: Path, limit: int) -> bytes:
-    """Return one stored member; a compressed or oversized one is refused, for it could swell in memory."""
+def _member(archive: zipfile.ZipFile, name: str, source: Path) -> bytes:
+    """Return one stored member; one that is compressed or larger than the file could swell in memory."""
     try:
         info = archive.getinfo(name)
     except KeyError:
         raise InputError(f"{source} is a zip without {name}, so not a coterie file.") from None
-    if info.compress_type != zipfile.ZIP_STORED or info.file_size > limit:
+    sizes = {info.file_size, info.compress_size}
+    if info.compress_type != zipfile.ZIP_STORED or len(sizes) > 1 or info.file_size > source.stat().st_size:
         raise InputError(f"{source} holds {name} in a form that coterie never writes.")
     return archive.read(info)
 

@@ -1,13 +1,20 @@
 """Real processes: what torchrun starts gives the clusters of one process."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from coterie.cli import run
+from coterie.engine import distributed
+from coterie.errors import InputError
 
 SMALL = {
     "pcx": ["hidden=[16]", "max_epochs=3"],
@@ -54,3 +61,79 @@ def test_a_mistake_is_told_by_every_process_in_one_sentence(blobs, tmp_path):
     assert done.returncode != 0
     assert "coterie: n_samples=240 should be >= n_clusters=999" in done.stderr
     assert "coterie (process 1): n_samples=240" in done.stderr
+
+
+def test_the_loss_of_another_process_is_one_sentence(monkeypatch):
+    def lose(*given):
+        raise RuntimeError("Connection closed by peer\nand where")
+
+    monkeypatch.setattr(distributed.dist, "all_reduce", lose)
+    group = object.__new__(distributed.ProcessGroup)
+    group._device = torch.device("cpu")
+    with pytest.raises(
+        InputError, match=r"was lost \(Connection closed by peer\): start the same command again"
+    ):
+        group.sum(np.ones(2))
+
+
+LONG = ["--set", "max_epochs=60"]
+LAUNCH = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+
+
+def after_a_checkpoint(folder, *given):
+    """Start two processes and wait until they have written a checkpoint."""
+    launched = subprocess.Popen([*LAUNCH, *given], stderr=subprocess.PIPE, text=True)
+    while not (folder / "checkpoint.coterie").exists() and launched.poll() is None:
+        time.sleep(0.01)
+    return launched
+
+
+def process_of_rank(rank):
+    """Find the process that torchrun started with this rank for a run of ours."""
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (place / "cmdline").read_bytes().split(b"\0")
+            environment = (place / "environ").read_bytes().split(b"\0")
+            mine = int((place / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except (OSError, ValueError):
+            continue
+        if b"coterie" in words and f"RANK={rank}".encode() in environment:
+            yield mine, int(place.name)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(blobs, tmp_path_factory):
+    out = tmp_path_factory.mktemp("whole") / "run"
+    done = together(2, *arguments("pcx", blobs, out), *LONG)
+    assert done.returncode == 0, done.stderr
+    return (out / "labels.csv").read_text()
+
+
+def test_a_worker_that_dies_is_started_again_and_the_run_ends_as_if_nothing_had_been(
+    blobs, tmp_path, undisturbed
+):
+    fit = ["-m", "coterie", *arguments("pcx", blobs, tmp_path / "run"), *LONG]
+    launched = after_a_checkpoint(tmp_path / "run", "--max-restarts", "1", *fit)
+    victims = [worker for parent, worker in process_of_rank(1) if parent == launched.pid]
+    assert len(victims) == 1
+    os.kill(victims[0], signal.SIGKILL)
+    said = launched.communicate(timeout=300)[1]
+    assert "failed (exitcode:" in said  # torchrun's word for it
+    assert "This is a bug" not in said
+    assert launched.returncode == 0
+    assert (tmp_path / "run" / "labels.csv").read_text() == undisturbed
+
+
+def test_sigterm_stops_all_processes_in_a_sentence_each_and_the_same_command_goes_on(
+    blobs, tmp_path, undisturbed
+):
+    fit = ["-m", "coterie", *arguments("pcx", blobs, tmp_path / "run"), *LONG]
+    launched = after_a_checkpoint(tmp_path / "run", *fit)
+    launched.terminate()
+    said = launched.communicate(timeout=300)[1]
+    assert launched.returncode != 0
+    assert "coterie: Stopped by SIGTERM;" in said
+    assert "coterie (process 1): Stopped by SIGTERM;" in said
+    assert not (tmp_path / "run" / "model.coterie").exists()
+    assert together(2, *arguments("pcx", blobs, tmp_path / "run"), *LONG).returncode == 0
+    assert (tmp_path / "run" / "labels.csv").read_text() == undisturbed

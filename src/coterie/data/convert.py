@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from coterie.data.disk import ChunkedRows, MemmapRows
+from coterie.data.disk import ChunkedRows
+from coterie.data.mapped import MemmapRows
 from coterie.data.sources import CsrRows, DenseRows, Source
 from coterie.errors import InputError
 

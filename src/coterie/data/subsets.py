@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.data.disk import MemmapRows
+from coterie.data.mapped import MemmapRows
 from coterie.data.sources import CsrRows, DenseRows, Rows, Source
 
 

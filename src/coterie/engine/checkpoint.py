@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,6 +19,7 @@ from coterie.errors import InputError
 from coterie.store import below, read_archive, write_archive
 
 _TASK, _OPTIMIZER = "task.", "optimizer."
+_REMEDY = "delete it, and the run starts from the beginning"
 
 
 def write_checkpoint(path: Path, loop: Loop, identity: Mapping[str, Any]) -> None:
@@ -37,14 +39,12 @@ def write_checkpoint(path: Path, loop: Loop, identity: Mapping[str, Any]) -> Non
 
 def stored_identity(path: str | Path) -> dict[str, Any]:
     """Return what a checkpoint belongs to; nothing where there is no file yet."""
-    return read_archive(path)[0].get("identity", {}) if Path(path).exists() else {}
+    return _read(Path(path))[0]["identity"] if Path(path).exists() else {}
 
 
 def read_checkpoint(path: Path, loop: Loop, identity: Mapping[str, Any]) -> None:
     """Bring a fresh loop to where the checkpoint was written."""
-    manifest, arrays = read_archive(path)
-    if manifest.get("kind") != "checkpoint":
-        raise InputError(f"{path} is a coterie file but not a checkpoint; give another path.")
+    manifest, arrays = _read(path)
     differing = sorted(name for name in identity if manifest["identity"].get(name) != identity[name])
     if differing:
         raise InputError(
@@ -53,9 +53,26 @@ def read_checkpoint(path: Path, loop: Loop, identity: Mapping[str, Any]) -> None
         )
     device = loop.task.optimizer.param_groups[0]["params"][0].device
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
-    loop.task.load_state(below(_TASK, tensors))
-    _load_optimizer(loop.task.optimizer, below(_OPTIMIZER, tensors), device)
+    try:
+        loop.task.load_state(below(_TASK, tensors))
+        _load_optimizer(loop.task.optimizer, below(_OPTIMIZER, tensors), device)
+    except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(
+            f"The checkpoint {path} does not fit this training ({reason}); {_REMEDY}."
+        ) from error
     loop.epoch, loop.history, loop.stop = manifest["epoch"], manifest["history"], manifest["stop"]
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    manifest, arrays = read_archive(path, _REMEDY)
+    if manifest.get("kind") != "checkpoint":
+        raise InputError(f"{path} is a coterie file but not a checkpoint; give another path.")
+    kinds = {"identity": dict, "epoch": int, "history": list, "stop": bool}
+    wrong = [name for name, kind in kinds.items() if not isinstance(manifest.get(name), kind)]
+    if wrong or manifest["epoch"] < 0 or not all(isinstance(record, dict) for record in manifest["history"]):
+        raise InputError(f"The checkpoint {path} does not say where it stands; {_REMEDY}.")
+    return manifest, arrays
 
 
 def _load_optimizer(
@@ -63,7 +80,12 @@ def _load_optimizer(
 ) -> None:
     whole = optimizer.state_dict()
     whole["state"] = {}
+    parameters = [one for group in optimizer.param_groups for one in group["params"]]
     for name, tensor in tensors.items():
         index, slot = name.split(".", 1)
+        if tensor.shape not in ((), parameters[int(index)].shape):
+            raise ValueError(f"{name} has shape {tuple(tensor.shape)}")
         whole["state"].setdefault(int(index), {})[slot] = tensor.to(device)
+    if len({frozenset(one) for one in whole["state"].values()}) > 1:
+        raise ValueError("parts of the optimizer's state are missing")
     optimizer.load_state_dict(whole)

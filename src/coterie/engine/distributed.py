@@ -12,6 +12,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives, Numbers
+from coterie.errors import InputError
 
 
 class ProcessGroup:
@@ -37,7 +38,14 @@ class ProcessGroup:
         tensor = torch.as_tensor(values, dtype=torch.float64 if isinstance(values, float) else None)
         kind = torch.uint8 if tensor.dtype == torch.bool else tensor.dtype  # truths are added as 0 and 1
         shared = tensor.to(self._device, kind, copy=True)
-        dist.all_reduce(shared, operation)
+        try:
+            dist.all_reduce(shared, operation)
+        except RuntimeError as error:  # gloo and NCCL say so when the connection to another process is gone
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise InputError(
+                f"Another process of this run was lost ({reason}): start the same command again, and it goes on from "
+                "the last checkpoint."
+            ) from error
         shared = shared.to(tensor.dtype)
         if isinstance(values, Tensor):
             return shared.to(tensor.device)  # type: ignore[return-value]

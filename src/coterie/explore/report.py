@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -20,6 +19,7 @@ from coterie.explore.count_panel import count_panel
 from coterie.explore.markup import Html, element, join, json_for_script
 from coterie.explore.summary import Summary, summarise
 from coterie.explore.view_panel import views_panel
+from coterie.store import atomic_path
 
 
 def write_report(
@@ -186,22 +186,8 @@ def plotly_script() -> str:
 
 
 def _write(path: Path, page: str) -> Path:
-    """Write through a temporary file beside the target, so that a crash leaves the old file whole."""
+    """Write the page in one step; its folder is made where there is none."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(page)
-        # mkstemp makes files that only their owner can read; a report is for others too.
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with atomic_path(path) as draft:
+        draft.write_text(page, encoding="utf-8", newline="\n")
     return path
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

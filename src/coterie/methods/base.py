@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import warnings
 from abc import ABC, abstractmethod
@@ -245,6 +246,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         choice = seen.get("k_choice_")
         self.k_choice_ = None if choice is None else KChoice.from_values(choice)
         self.versions_ = manifest["versions"]
+        _check_labels(arrays, self.n_clusters_)
         self._unpack(manifest["fitted"], arrays)
         return self
 
@@ -280,7 +282,8 @@ def load(path: str | os.PathLike[str], **overrides: Any) -> Any:
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
-        raise InputError(f"{path} does not hold a whole model ({type(error).__name__}: {error}).") from error
+        reason = (str(error).splitlines() or ["no more is known"])[0]
+        raise InputError(f"{path} does not hold a whole model ({type(error).__name__}: {reason}).") from error
 
 
 def from_contents(manifest: dict[str, Any], arrays: dict[str, np.ndarray], **overrides: Any) -> Any:
@@ -290,6 +293,20 @@ def from_contents(manifest: dict[str, Any], arrays: dict[str, np.ndarray], **ove
     stored = {name: value for name, value in manifest["params"].items() if name not in overrides}
     params = {name: _from_json(name, value) for name, value in stored.items()} | overrides
     return find_method(manifest["class"]).load()(**params)._restore(manifest, arrays)
+
+
+def _check_labels(arrays: dict[str, np.ndarray], n_clusters: Any) -> None:
+    """Check that a model says of each row which of its clusters it is in, before anything is counted."""
+    labels, classes = arrays["labels"], arrays.get("classes")
+    if (
+        labels.ndim != 1
+        or labels.dtype.kind not in "iu"
+        or not 1 <= operator.index(n_clusters) <= len(labels)
+    ):
+        raise ValueError("labels or the number of clusters are wrong")
+    inside = np.isin(labels, classes) if classes is not None else (labels >= 0) & (labels < n_clusters)
+    if not inside.all():
+        raise ValueError("a row is in a cluster that there is not")
 
 
 def _columns(dims: tuple[int, ...]) -> str:

@@ -32,4 +32,24 @@ def load_arrays(prefix: str, module: nn.Module, arrays: Mapping[str, np.ndarray]
     >>> torch.equal(one.weight, other.weight)
     True
     """
-    module.load_state_dict({name: torch.from_numpy(array) for name, array in below(prefix, arrays).items()})
+    kinds = {name: tensor.dtype for name, tensor in module.state_dict().items()}
+    found = {name: torch.from_numpy(array) for name, array in below(prefix, arrays).items()}
+    # Assigned, not copied: what `unfilled` made has no memory to copy to.
+    module.load_state_dict(
+        {name: one.to(kinds.get(name, one.dtype)) for name, one in found.items()}, assign=True
+    )
+
+
+def unfilled() -> torch.device:
+    """Return a context in which modules are made without memory for their tensors, which `load_arrays` brings.
+
+    So a file whose parameters ask for a network of any size takes no more memory than its tensors.
+
+    Examples
+    --------
+    >>> with unfilled():
+    ...     layer = nn.Linear(10**6, 10**6)
+    >>> layer.weight.device
+    device(type='meta')
+    """
+    return torch.device("meta")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.data.readers.arrays import npz_entries, read_directory, read_npy, read_npz
+from coterie.data.readers.arrays import mapped_npy, npz_entries, read_directory, read_npy, read_npz
 from coterie.data.readers.files import parsing
 from coterie.data.readers.labels import encode_labels, labels_among
 from coterie.data.readers.matlab import hdf5_entries, mat_entries, read_hdf5, read_mat
@@ -229,9 +229,8 @@ def read_pairs(path: str | os.PathLike[str]) -> np.ndarray:
 
 
 def _labels_of_npy(path: Path) -> np.ndarray:
-    with parsing(path, "NumPy .npy"):
-        array = np.load(path, allow_pickle=False)
-    if array.ndim != 1 and array.size != len(array):
+    array = mapped_npy(path)
+    if not array.ndim or array.size != len(array):
         raise InputError(f"{path} has shape {array.shape}, but labels are one number a row.")
     return encode_labels(array.ravel(), str(path))
 

@@ -9,7 +9,56 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from coterie.errors import InputError
+
+_ROOM = 16 * 2**20
+_DENSEST = 1100  # deflate packs at most 1,032 to 1
+
+
+def check_room(wanted: int, held: int) -> None:
+    """Refuse to load at once what is far larger than the bytes that hold it: its header lies, or it is a bomb.
+
+    Parameters
+    ----------
+    wanted : int
+        Bytes that it would take in memory.
+    held : int
+        Bytes of the file.
+
+    Examples
+    --------
+    >>> check_room(8 * 10**12, 500)
+    Traceback (most recent call last):
+    ValueError: it would take 8,000.0 GB in memory, which 500 bytes cannot hold
+    """
+    if wanted > _ROOM + _DENSEST * held:
+        raise ValueError(f"it would take {wanted / 1e9:,.1f} GB in memory, which {held:,} bytes cannot hold")
+
+
+def check_compressed(indices: np.ndarray, starts: np.ndarray, n_minor: int) -> None:
+    """Check the places of a sparse matrix by rows or by columns; SciPy's own check passes over an empty one.
+
+    Parameters
+    ----------
+    indices : ndarray of int64
+        The place of each value along the other side, below `n_minor`.
+    starts : ndarray of int64
+        Where each row or column begins among the values.
+    n_minor : int
+
+    Examples
+    --------
+    >>> check_compressed(np.array([], dtype=int), np.array([0, 9, 0]), 3)
+    Traceback (most recent call last):
+    ValueError: a sparse matrix with values outside of it
+    """
+    rising = (
+        len(starts) > 0 and starts[0] == 0 and (np.diff(starts) >= 0).all() and starts[-1] == len(indices)
+    )
+    if not rising or (len(indices) and not 0 <= indices.min() <= indices.max() < n_minor):
+        raise ValueError("a sparse matrix with values outside of it")
 
 
 def need(module: str, extra: str, suffix: str) -> Any:
@@ -29,7 +78,7 @@ def parsing(path: Path, kind: str) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:  # parsers raise anything from KeyError to zlib.error on broken bytes
-        if "pickle" in str(error) or "Python objects" in str(error):  # NumPy takes unknown bytes for one
+        if "Python objects" in str(error) or "pickle" in str(error):  # the name of a codec of old zarr arrays
             raise InputError(
                 f"{path} is damaged or holds Python objects, which could run code and are never loaded: "
                 "save plain arrays of numbers."

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from coterie.data.readers.files import check_room
 from coterie.errors import InputError
 
 # In order of preference; compared in lower case.
@@ -27,6 +29,7 @@ LABEL_NAMES = (
     "classes",
     "target",
 )
+_LARGEST = 2.0**63
 _NOTHING = ("", "nan", "na", "n/a", "null", "none")
 
 
@@ -58,30 +61,34 @@ def encode_labels(values: Any, where: str) -> np.ndarray:
     >>> encode_labels([3.0, float("nan")], "labels.csv")
     array([ 3, -1])
     """
-    array = np.asarray(values)
-    if array.dtype.kind == "S":
-        array = np.char.decode(array, "utf-8")
-    if array.dtype.kind in "biu":
-        return array.astype(np.int64)
-    if array.dtype.kind == "f":
-        return _whole_numbers(array, where)
-    text = np.array([str(value).strip() for value in array.ravel()])
-    unknown = np.isin(np.char.lower(text), _NOTHING)
+    if not isinstance(values, list):
+        array = np.asarray(values)
+        if array.dtype.kind not in "biufUSO":
+            raise InputError(
+                f"The labels in {where} are {array.dtype}: write them as whole numbers or as text."
+            )
+        if array.dtype.kind in "biuf":
+            return _whole_numbers(array, where)
+        values = np.char.decode(array, "utf-8", "replace") if array.dtype.kind == "S" else array
+        values = values.ravel().tolist()
+    # As a list: one long text would make every item of an array as long.
+    texts = [str(value).strip() for value in values]
+    known = ["" if text.lower() in _NOTHING else text for text in texts]
     try:
-        return _whole_numbers(np.where(unknown, "nan", text).astype(np.float64), where)
+        return _whole_numbers(np.array([float(text or "nan") for text in known], dtype=np.float64), where)
     except ValueError:
-        pass
-    codes = np.full(len(text), -1, dtype=np.int64)
-    codes[~unknown] = np.unique(text[~unknown], return_inverse=True)[1]
-    return codes
+        codes = {text: code for code, text in enumerate(sorted({*known} - {""}))} | {"": -1}
+    return np.array([codes[text] for text in known], dtype=np.int64)
 
 
 def _whole_numbers(array: np.ndarray, where: str) -> np.ndarray:
+    if array.dtype.kind in "bi":
+        return array.astype(np.int64)
     unknown = np.isnan(array)
     known = array[~unknown]
-    if not (np.isfinite(known).all() and (known == np.round(known)).all()):
+    if not ((np.abs(known) < _LARGEST).all() and (known == np.round(known)).all()):
         raise InputError(
-            f"The labels in {where} are not whole numbers: labels are classes, not measurements."
+            f"The labels in {where} are not whole numbers below 2^63: labels are classes, not measurements."
         )
     codes = np.full(array.shape, -1, dtype=np.int64)
     codes[~unknown] = known.astype(np.int64)
@@ -106,6 +113,11 @@ def _vector(entry: Any) -> np.ndarray | None:
         if entry and all(np.asarray(item).dtype.kind in "US" for item in entry):
             return np.array(["".join(np.asarray(item).ravel().tolist()) for item in entry])
         return _vector(entry[0]) if entry else None
+    if sparse.issparse(entry):
+        try:
+            check_room(8 * math.prod(entry.shape), entry.nnz)
+        except ValueError:
+            return None
     array = entry.toarray() if sparse.issparse(entry) else np.asarray(entry)
     if array.dtype.kind not in "biufUS" or array.ndim == 0:
         return None

@@ -1,4 +1,4 @@
-"""MATLAB's .mat files, up to v7 with SciPy and v7.3 with h5py, and HDF5 files in general."""
+"""MATLAB's .mat files of any version, those of v7.3 with h5py, and HDF5 files in general."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import numpy as np
 from scipy import sparse
 
 from coterie.data.disk import ChunkedRows
-from coterie.data.readers.files import need, parsing
+from coterie.data.readers.files import check_room, need, parsing
 from coterie.data.readers.labels import LABEL_NAMES
 from coterie.data.readers.layout import views_among
+from coterie.data.readers.mat4 import mat4_entries
+from coterie.data.readers.mat5 import csr_of_columns, mat5_entries
+from coterie.data.stamp import Stamp
 from coterie.data.views import Views
 
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -40,18 +43,10 @@ def _is_hdf5(path: Path) -> bool:
 
 
 def _old_entries(path: Path) -> dict[str, Any]:
-    from scipy.io import loadmat
-
+    """List the variables of a file before v7.3; one of version 4 begins with a zero, where others have text."""
     with parsing(path, "MATLAB .mat"):
-        content = loadmat(path)
-    return {name: _old_value(value) for name, value in content.items() if not name.startswith("__")}
-
-
-def _old_value(value: Any) -> Any:
-    """Give a cell array as a list, anything else as it is."""
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        return [_old_value(item) for item in value.ravel(order="F")]
-    return value
+        data = path.read_bytes()
+        return mat4_entries(data) if 0 in data[:4] else mat5_entries(data)
 
 
 def hdf5_entries(path: Path, *, flipped: bool) -> dict[str, Any]:
@@ -68,14 +63,16 @@ def _value(h5py: Any, file: Any, node: Any, name: str, flipped: bool) -> Any:
         return _sparse(node) if {"data", "ir", "jc"} <= set(node) else None
     if node.dtype == h5py.ref_dtype:
         # MATLAB's column-major order is the row-major order of the transposed array.
-        return [_value(h5py, file, file[ref], name, flipped) for ref in np.asarray(node).ravel()]
+        return [_value(h5py, file, file[ref], name, flipped) for ref in _loaded(node).ravel()]
     if _matlab_class(node) == "char":
-        return np.array("".join(map(chr, np.asarray(node).T.ravel(order="F"))))
+        return np.array("".join(map(chr, _loaded(node).T.ravel(order="F"))))
     if node.ndim != 2 or node.size == 0:
-        return np.asarray(node) if node.dtype.kind in "biufS" else None
+        return _loaded(node) if node.dtype.kind in "biufS" and node.shape is not None else None
     if 1 in node.shape or name.lower() in LABEL_NAMES:
-        return np.asarray(node).T if flipped else np.asarray(node)
-    return ChunkedRows(node, flipped=flipped)
+        return _loaded(node).T if flipped else _loaded(node)
+    if node.dtype.kind not in "biuf":
+        return None
+    return ChunkedRows(node, flipped=flipped, stamp=Stamp.of(node.file.filename))
 
 
 def _matlab_class(node: Any) -> str:
@@ -85,9 +82,15 @@ def _matlab_class(node: Any) -> str:
 
 def _sparse(group: Any) -> sparse.csr_matrix:
     """Read a sparse matrix as MATLAB stores it: by columns, the number of rows in an attribute."""
-    data = np.asarray(group["data"]).ravel()
-    rows, starts = (np.asarray(group[part]).ravel().astype(np.int64) for part in ("ir", "jc"))
+    values, rows, starts = (_loaded(group[part]).ravel() for part in ("data", "ir", "jc"))
+    rows = rows.astype(np.int64)
     n_rows = int(group.attrs.get("MATLAB_sparse", rows.max(initial=-1) + 1))
-    matrix = sparse.csc_matrix((data, rows, starts), (n_rows, len(starts) - 1))
-    matrix.check_format(full_check=True)
-    return matrix.tocsr()
+    return csr_of_columns(values, rows, starts, n_rows)
+
+
+def _loaded(node: Any) -> np.ndarray:
+    """Read a dataset at once, unless its file cannot hold it: what was never stored takes no bytes there."""
+    if node.dtype.kind not in "biufSO":
+        raise ValueError(f"{node.name} holds {node.dtype}")
+    check_room(node.size * node.dtype.itemsize, node.file.id.get_filesize())
+    return np.asarray(node)

@@ -10,12 +10,14 @@ import numpy as np
 
 from coterie.data.convert import table_of
 from coterie.data.disk import ChunkedRows
-from coterie.data.readers.files import need, parsing
+from coterie.data.readers.files import check_room, need, parsing
 from coterie.data.readers.labels import LABEL_NAMES, encode_labels, label_columns
 from coterie.data.readers.layout import views_among
 from coterie.data.subsets import take_rows
 from coterie.data.views import Views
 from coterie.errors import InputError
+
+_DEEPEST = 10
 
 
 def read_zarr(path: Path) -> Views:
@@ -26,7 +28,8 @@ def read_zarr(path: Path) -> Views:
         members = {path.stem: node} if isinstance(node, zarr.Array) else dict(node.arrays())
         for name, array in members.items():
             _refuse_pickle(array, f"{path}, array '{name}'")
-        entries = {name: _entry(name, array) for name, array in members.items()}
+        held = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+        entries = {name: _entry(name, array, held) for name, array in members.items()}
         if isinstance(node, zarr.Array):
             return Views([table_of(node, str(path)).source], names=[path.stem])
         return views_among(entries, str(path))
@@ -41,11 +44,12 @@ def _refuse_pickle(array: Any, where: str) -> None:
         raise InputError(f"{where} holds Python objects, which could run code and are never loaded.")
 
 
-def _entry(name: str, array: Any) -> Any:
-    """Load what may be labels, leave tables on disk."""
-    if array.ndim == 2 and name.lower() not in LABEL_NAMES:
-        return ChunkedRows(array)
-    return np.asarray(array[...]) if name.lower() in LABEL_NAMES else None
+def _entry(name: str, array: Any, held: int) -> Any:
+    """Load what may be labels, leave tables on disk; `held` are the bytes of the store."""
+    if name.lower() in LABEL_NAMES:
+        check_room(array.nbytes, held)
+        return np.asarray(array[...])
+    return ChunkedRows(array) if array.ndim == 2 and array.dtype.kind in "biuf" else None
 
 
 def read_mudata(path: Path) -> Views:
@@ -53,8 +57,29 @@ def read_mudata(path: Path) -> Views:
     mudata = need("mudata", "omics", ".h5mu")
     with parsing(path, "MuData .h5mu"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # notices about the package's own future defaults
+        _check_tree(path)
         data = mudata.read_h5mu(path, backed="r")
         return mudata_views(data, str(path))
+
+
+def _check_tree(path: Path) -> None:
+    """Refuse a file that mudata would follow for ever, or that says more than it can hold: all but X is loaded."""
+    h5py, held = need("h5py", "omics", ".h5mu"), path.stat().st_size
+
+    def check(group: Any, depth: int) -> None:
+        for name in group:
+            if depth > _DEEPEST or not isinstance(group.get(name, getlink=True), h5py.HardLink):
+                raise ValueError(f"{group.name} holds links, or is too deep")
+            node = group[name]
+            if isinstance(node, h5py.Group):
+                check(node, depth + 1)
+            elif name != "X" and node.shape is not None:
+                check_room(node.size * node.dtype.itemsize, held)
+
+    with h5py.File(path, "r") as file:
+        check(file, 0)
+        if not isinstance(file.get("mod"), h5py.Group):
+            raise ValueError("it has no modalities")
 
 
 def mudata_views(data: Any, where: str = "The MuData object") -> Views:

@@ -152,15 +152,21 @@ def parse_lines(lines: Sequence[Line], layout: Layout, kept: Sequence[int], path
         except ValueError:
             pass  # an empty cell, or text: the slow way tells which
     table = np.empty((len(lines), len(kept)), dtype=np.float32)
-    for i, cells in enumerate(_cells(texts, layout.delimiter)):
-        number = lines[i][0]
+    for i, cells in enumerate(_full_lines(lines, layout, path)):
+        table[i] = [_number(cells[j], f"{path}, line {lines[i][0]}, {layout.name(j)}") for j in kept]
+    return table
+
+
+def _full_lines(lines: Sequence[Line], layout: Layout, path: Path) -> list[list[str]]:
+    """Return the cells of each line, as many as the first line has."""
+    found = list(_cells([text for _, text in lines], layout.delimiter))
+    for (number, _), cells in zip(lines, found, strict=False):
         if len(cells) != layout.n_columns:
             raise InputError(
                 f"{path}, line {number} has {len(cells)} cells but the first line has {layout.n_columns}: "
                 "give every line the same number."
             )
-        table[i] = [_number(cells[j], f"{path}, line {number}, {layout.name(j)}") for j in kept]
-    return table
+    return found
 
 
 def read_label_column(path: Path, key: str, *, words: bool = True) -> np.ndarray:
@@ -172,7 +178,7 @@ def read_label_column(path: Path, key: str, *, words: bool = True) -> np.ndarray
         layout = find_layout(path)
         columns = label_columns(layout.names or ())
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(_cells([line for _, line in _lines(file)], layout.delimiter))
+            rows = _full_lines(list(_lines(file)), layout, path)
     if layout.n_columns == 1:
         name = rows[0][0].strip().lower()
         named = name in (*LABEL_NAMES, key.lower()) or (len(rows) > 1 and looks_like_header(rows[0], rows[1]))
@@ -205,7 +211,7 @@ def read_row_column(path: Path) -> np.ndarray | None:
         if "row" not in names:
             return None
         with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = list(_cells([line for _, line in _lines(file)], layout.delimiter))[1:]
+            lines = _full_lines(list(_lines(file)), layout, path)[1:]
     cells = [line[names.index("row")].strip() for line in lines]
     wrong = next((cell for cell in cells if not cell.isdigit()), None)
     if wrong is not None:

@@ -114,7 +114,7 @@ class AnswerLog:
                 if not line.endswith(b"\n"):
                     raise ValueError("cut short")
                 self._take(json.loads(line))
-            except (ValueError, LookupError, TypeError) as error:  # of pydantic too
+            except (ValueError, LookupError, TypeError, RecursionError) as error:  # of pydantic too
                 if number < len(lines):
                     raise InputError(
                         f"{self.path}, line {number} is not an answer; correct it, or move the file away."

@@ -46,16 +46,19 @@ class Metadata:
         if suffix == ".parquet":
             with parsing(source, "Parquet"):
                 table = need("pyarrow.parquet", "explore", "--metadata").read_table(source)
+                # Text that is no UTF-8 would be found only when it is shown.
+                table.validate(full=True)
+                found = cls(table)
         elif suffix in (".csv", ".tsv"):
-            table = _read_text(source)
+            found = cls(_read_text(source))
         else:
             raise InputError(f"{source} has an unknown suffix: --metadata reads .csv, .tsv and .parquet.")
-        if table.num_rows != n_rows:
+        if found._table.num_rows != n_rows:
             raise InputError(
-                f"{source} has {table.num_rows} lines but the data have {n_rows} rows; "
+                f"{source} has {found._table.num_rows} lines but the data have {n_rows} rows; "
                 "give one line per row, in the same order."
             )
-        return cls(table)
+        return found
 
     def row(self, row: int) -> list[tuple[str, str]]:
         """Return what is known about a row, as text."""
@@ -111,10 +114,10 @@ def _read_text(path: Path) -> Any:
     text = need("pyarrow.csv", "explore", "--metadata")
     with parsing(path, "UTF-8 text"):
         delimiter = find_layout(path, header=True).delimiter
+    options = text.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     try:
-        return text.read_csv(
-            path, parse_options=text.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-        )
+        table = text.read_csv(path, parse_options=options)
+        return table.rename_columns(table.column_names)  # names that are no UTF-8 fail here
     except Exception as error:
         first = (str(error).splitlines() or ["unknown"])[0]
         raise InputError(f"{path} cannot be read as a table with a header ({first}).") from error

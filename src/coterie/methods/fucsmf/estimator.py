@@ -28,7 +28,7 @@ from coterie.methods.fucsmf.problem import SCALES, Graph, column_sums
 from coterie.methods.fucsmf.solving import Answer, Terms, memberships, solve
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, whole
 from coterie.nn.metric import KINDS
-from coterie.nn.state import load_arrays, module_arrays
+from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.store import below, versions
 
 _EVERY_ROW = 10_000
@@ -473,9 +473,9 @@ class FUCSMF(Clusterer):
         self.objective_, self.gradient_ = values["objective"], values["gradient"]
         self._curvature, self.is_convex_ = values["curvature"], values["is_convex"]
         self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
-        self.anchors_ = AnchorViews(
-            self.scaler_, [AnchorView(*shape) for shape in values["views"]], self.n_nearest
-        )
+        with unfilled():
+            views = [AnchorView(*shape) for shape in values["views"]]
+        self.anchors_ = AnchorViews(self.scaler_, views, self.n_nearest)
         load_arrays("anchors.", self.anchors_, arrays)
         self.classes_ = arrays["classes"]
         self.labels_, self.label_distributions_ = arrays["labels"], arrays["label_distributions"]

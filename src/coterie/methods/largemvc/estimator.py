@@ -30,7 +30,7 @@ from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag,
 from coterie.methods.several.guard import Guard
 from coterie.methods.several.joined import Start, join_views
 from coterie.methods.several.sample import Sample, draw_sample, fit_scaler
-from coterie.nn.state import load_arrays, module_arrays
+from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.ops.cuts import best_partition
 from coterie.ops.distances import squared_distances
 from coterie.ops.memberships import calibrated_tau
@@ -439,16 +439,17 @@ class LargeMvCNet(CostClusterer):
         self.history_ = values["history"]
         self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
         sizes = list(zip(values["widths"], self.view_dims_in_, strict=False))
-        features: list[ColumnFeatures | LandmarkFeatures] = (
-            [ColumnFeatures(d) for _, d in sizes]
-            if self.features == "columns"
-            else [LandmarkFeatures(width, d) for width, d in sizes]
-        )
-        guards = [Guard(size, d) for size, d in zip(values["guards"], self.view_dims_in_, strict=False)]
-        beside = SideBySide(values["widths"][-1], self.view_dims_in_) if values["beside"] else None
-        self.inputs_ = Inputs(self.scaler_, features, guards, beside)
+        with unfilled():
+            features: list[ColumnFeatures | LandmarkFeatures] = (
+                [ColumnFeatures(d) for _, d in sizes]
+                if self.features == "columns"
+                else [LandmarkFeatures(width, d) for width, d in sizes]
+            )
+            guards = [Guard(size, d) for size, d in zip(values["guards"], self.view_dims_in_, strict=False)]
+            beside = SideBySide(values["widths"][-1], self.view_dims_in_) if values["beside"] else None
+            self.inputs_ = Inputs(self.scaler_, features, guards, beside)
+            self.network_ = self._build()
         load_arrays("inputs.", self.inputs_, arrays)
-        self.network_ = self._build()
         load_arrays("network.", self.network_, arrays)
         self.inputs_.to(device), self.network_.to(device)
         self._centers = torch.tensor(arrays["centers"], device=device)

@@ -24,7 +24,7 @@ from coterie.methods.mvsib.training import MVSIBTask, embedded_rows
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, sizes, whole
 from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
 from coterie.nn.forward import passes
-from coterie.nn.state import load_arrays, module_arrays
+from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.ops.distances import squared_distances
 from coterie.ops.groups import NearestRows
 from coterie.ops.memberships import calibrated_tau
@@ -404,7 +404,8 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
     def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         self.seed_, self.tau_, self.history_ = values["seed"], values["tau"], values["history"]
         self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
-        self.network_ = fitting.build_network(self._resolved(), self.view_dims_in_)
+        with unfilled():
+            self.network_ = fitting.build_network(self._resolved(), self.view_dims_in_)
         load_arrays("network.", self.network_, arrays)
         self.network_.to(resolve_device(self.device))
         self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]

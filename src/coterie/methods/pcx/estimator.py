@@ -25,7 +25,7 @@ from coterie.methods.pcx.presets import PRESETS
 from coterie.methods.pcx.training import PCXTask
 from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
 from coterie.nn.metric import KINDS, MetricChoice
-from coterie.nn.state import load_arrays, module_arrays
+from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.ops.partition import PARTITIONS
 from coterie.store import below
 
@@ -420,7 +420,8 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
         self.history_ = values["history"]
         self.metric_ = MetricChoice.from_values(values["metric"])
         self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
-        self.network_ = build.build_network(self._resolved(), self.metric_.kind, self.n_features_in_)
+        with unfilled():
+            self.network_ = build.build_network(self._resolved(), self.metric_.kind, self.n_features_in_)
         load_arrays("network.", self.network_, arrays)
         self.network_.to(resolve_device(self.device))
         self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]

@@ -24,7 +24,7 @@ from coterie.methods.sscnet.fitting import Parts, Told
 from coterie.methods.sscnet.training import SSCTask
 from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
 from coterie.nn.metric import KINDS, MetricChoice
-from coterie.nn.state import load_arrays, module_arrays
+from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.store import below
 
 _MODULES = ("network", "landmarks", "layers")
@@ -392,9 +392,10 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
         self.seed_, self.tau_, self.history_ = values["seed"], values["tau"], values["history"]
         self.metric_ = MetricChoice.from_values(values["metric"])
         self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
-        modules = fitting.build_modules(
-            self._resolved(), self.metric_.kind, self.n_features_in_, values["landmarks"]
-        )
+        with unfilled():
+            modules = fitting.build_modules(
+                self._resolved(), self.metric_.kind, self.n_features_in_, values["landmarks"]
+            )
         for name in _MODULES:
             load_arrays(f"{name}.", getattr(modules, name), arrays)
         self.modules_ = modules.to(resolve_device(self.device))

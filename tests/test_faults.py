@@ -1,0 +1,318 @@
+"""Crashes and full disks at every point of every write, and damage to what was written."""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import save
+from tests.dying import Disk, full, killed_at
+
+from coterie import PCX, load
+from coterie.cli import run
+from coterie.data import memory
+from coterie.engine.callbacks import Checkpoint
+from coterie.engine.checkpoint import write_checkpoint
+from coterie.engine.loop import Loop
+from coterie.errors import InputError
+from coterie.explore.live.answers import Name
+from coterie.explore.live.log import AnswerLog
+from coterie.explore.report import _write as write_page
+from coterie.runs import Run, write_labels
+from coterie.store import read_archive, write_archive
+
+ROWS = np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32)
+FIT = ["fit", "{folder}/rows.npy", "-k", "3", "--out", "{folder}/run", "--quiet"]
+FIT += ["--set", "max_epochs=3", "--set", "hidden=[4]", "--set", "checkpoint_every=1", "--set", "n_threads=1"]
+
+
+class Still:
+    """A task whose state is one number, and which learns nothing."""
+
+    def __init__(self, number):
+        self.tensor = torch.full((500,), float(number), requires_grad=True)
+        self.optimizer = torch.optim.Adam([self.tensor])
+
+    def state(self):
+        return {"tensor": self.tensor}
+
+
+def write_model(path, number):
+    write_archive(path, {"kind": "model", "number": number}, {"x": np.full(5000, number)})
+
+
+def read_model(path):
+    manifest, arrays = read_archive(path)
+    assert (arrays["x"] == manifest["number"]).all()
+    return manifest["number"]
+
+
+def write_state(path, number):
+    write_checkpoint(
+        path, Loop(Still(number), lambda epoch: [], per_epoch=1, max_epochs=9), {"number": number}
+    )
+
+
+def read_state(path):
+    manifest, arrays = read_archive(path)
+    assert (arrays["task.tensor"] == manifest["identity"]["number"]).all()
+    return manifest["identity"]["number"]
+
+
+def read_labels(path):
+    lines = path.read_text().splitlines()
+    assert len(lines) == 3001
+    return int(lines[-1].split(",")[1])
+
+
+def read_page(path):
+    text = path.read_text()
+    assert text == text[0] * 20_000
+    return int(text[0])
+
+
+def read_note(path):
+    return json.loads(path.read_text())["number"]
+
+
+WRITERS = {
+    "model": (write_model, read_model),
+    "checkpoint": (write_state, read_state),
+    "labels": (lambda p, n: write_labels(p, np.full(3000, n), np.ones(3000)), read_labels),
+    "report": (lambda p, n: write_page(p, str(n) * 20_000), read_page),
+    "note": (lambda p, n: Run(p.parent).write_note({"number": n}), read_note),
+}
+
+
+def spoken_by(write):
+    try:
+        write()
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+@pytest.fixture(params=WRITERS)
+def file(request, tmp_path):
+    """A file that was written once, and how to write it again and to read it."""
+    write, read = WRITERS[request.param]
+    path = tmp_path / ("run.json" if request.param == "note" else "file")
+    write(path, 1)
+    return path, lambda: write(path, 2), lambda: read(path)
+
+
+def test_a_process_killed_at_any_point_of_a_write_leaves_the_old_file_or_the_new_one_whole(file):
+    path, write, read = file
+    found, at = [], 1
+    while killed_at(at, write):
+        found.append(read())
+        at += 1
+    assert len(found) >= 4  # bytes, fsync, the mode, the name
+    assert found == sorted(found)
+    assert found[0] == 1
+    assert read() == 2
+    Run(path.parent).create(replace=True)
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+
+
+def test_a_disk_that_fills_up_at_any_point_is_one_sentence_and_the_old_file_stays(file):
+    path, write, read = file
+    at = 1
+    while True:
+        with Disk(at, full).watched() as disk:
+            said = spoken_by(write)
+        assert said in ("", f"Cannot write {path}: No space left on device.")
+        assert [one.name for one in path.parent.iterdir()] == [path.name]
+        if disk.points < at:
+            break
+        assert said
+        assert read() in (1, 2)
+        at += 1
+    assert at > 4
+    assert read() == 2
+
+
+def test_an_answer_is_whole_or_dropped_wherever_the_process_is_killed(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    log = AnswerLog(path)
+    log.add(Name(cluster=0, name="first"))
+    log.close()
+    whole = path.read_bytes()
+
+    def answer():
+        AnswerLog(path).add(Name(cluster=1, name="second"))
+
+    at = 1
+    while killed_at(at, answer):
+        again = AnswerLog(path)
+        names = [one.name for one in again.answers]
+        assert names in (["first"], ["first", "second"])
+        assert (again.notice is None) == (at > 1)  # half a line is dropped with a word
+        again.close()
+        path.write_bytes(whole)
+        at += 1
+    assert at == 3  # the line, and its way to the disk
+
+
+def test_every_flipped_bit_of_a_file_is_found_or_changes_nothing(tmp_path):
+    path = tmp_path / "model.coterie"
+    write_archive(path, {"kind": "model"}, {"x": np.arange(3.0)})
+    whole = path.read_bytes()
+    wanted = read_archive(path)
+    found = 0
+    for place in range(len(whole)):
+        for bit in range(8):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
+            try:
+                manifest, arrays = read_archive(path)
+            except InputError:
+                found += 1
+                continue
+            assert manifest == wanted[0]
+            assert list(arrays) == ["x"]
+            np.testing.assert_array_equal(arrays["x"], wanted[1]["x"])
+    bodies = whole.index(b"PK", 4) - 43 + len(save({"x": np.arange(3.0)}))
+    assert found >= 8 * bodies  # what changes nothing are dates and such
+
+
+def test_a_damaged_checkpoint_is_one_sentence_that_says_what_to_do(tmp_path):
+    path = tmp_path / "c.coterie"
+    model = PCX(3, max_epochs=2, hidden=(4,), checkpoint=path, random_state=0)
+    model.fit(ROWS)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-30])
+    with pytest.raises(
+        InputError, match=r"c\.coterie is not a whole coterie file .*; delete it, and the run starts"
+    ):
+        model.fit(ROWS)
+    path.write_bytes(whole[:2000] + b"\x00\x01" + whole[2002:])
+    with pytest.raises(InputError, match=r"c\.coterie is not a whole .* CRC.*; delete it"):
+        PCX(3, max_epochs=2, hidden=(4,), checkpoint=path).fit(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "tensors", "words"),
+    [
+        ({"epoch": -1}, {}, "does not say where it stands"),
+        ({"epoch": "many"}, {}, "does not say where it stands"),
+        ({"history": [3]}, {}, "does not say where it stands"),
+        ({"kind": "model"}, {}, "not a checkpoint"),
+        ({}, {"task.tensor": np.zeros(3)}, "does not fit this training"),
+        ({}, {"optimizer.7.step": np.zeros(())}, "does not fit this training"),
+        ({}, {"optimizer.0.exp_avg": np.zeros(3)}, "does not fit this training"),
+    ],
+)
+def test_a_checkpoint_of_something_else_is_one_sentence(tmp_path, changes, tensors, words):
+    class Task(Still):
+        def load_state(self, state):
+            with torch.no_grad():
+                self.tensor.copy_(state["tensor"])
+
+    def loop():
+        return Loop(Task(1), lambda epoch: [], per_epoch=1, max_epochs=1, callbacks=[Checkpoint(path, 1, {})])
+
+    path = tmp_path / "c"
+    write_checkpoint(path, loop(), {})
+    manifest, arrays = read_archive(path)
+    write_archive(path, manifest | changes, arrays | tensors)
+    with pytest.raises(InputError, match=words):
+        loop().callbacks[0].on_begin(loop())
+
+
+def command(folder):
+    return [part.format(folder=folder) for part in FIT]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    np.save(tmp_path / "rows.npy", ROWS)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("limit", "file"), [(300, "checkpoint.coterie"), (3000, "checkpoint.coterie")])
+def test_a_run_without_room_on_the_disk_stops_in_one_sentence_and_goes_on_with_room(folder, limit, file):
+    code = "import sys; from coterie.cli import main; sys.argv[0] = 'coterie'; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command(folder)],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    assert done.returncode == 2
+    assert done.stderr == f"coterie: Cannot write {folder}/run/{file}: File too large.\n"
+    assert [*(folder / "run").iterdir()] == []
+    assert run(command(folder)) == 0
+    load(folder / "run" / "model.coterie")
+
+
+@pytest.mark.parametrize("last", ["model", "labels", "note"])
+def test_a_run_killed_between_its_last_files_goes_on_without_being_asked_to_replace(
+    folder, last, monkeypatch
+):
+    def stop(*given):
+        raise KeyboardInterrupt
+
+    place = {"model": PCX, "note": Run}.get(last, sys.modules["coterie.runs"])
+    name = {"model": "save", "labels": "write_labels", "note": "write_note"}[last]
+    with monkeypatch.context() as patch:
+        patch.setattr(place, name, stop)
+        assert run(command(folder)) == 130
+    assert not Run(folder / "run").finished
+    assert run(command(folder)) == 0
+    assert Run(folder / "run").finished
+    assert run(command(folder)) == 2
+
+
+def test_a_run_that_is_replaced_counts_as_unfinished_from_its_first_new_file(folder, monkeypatch):
+    def stop(*given):
+        raise KeyboardInterrupt
+
+    assert run(command(folder)) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules["coterie.runs"], "write_labels", stop)
+        assert run([*command(folder), "--replace", "--seed", "7"]) == 130
+    assert load(folder / "run" / "model.coterie").seed_ == 7
+    assert not Run(folder / "run").finished
+
+
+def test_too_little_memory_is_one_sentence(folder, monkeypatch, capsys):
+    def take(*given):
+        raise MemoryError("Unable to allocate 9 TiB")
+
+    monkeypatch.setattr(PCX, "fit", take)
+    assert run(command(folder)) == 2
+    assert "There is not enough memory (Unable to allocate 9 TiB)" in capsys.readouterr().err
+
+
+def test_data_that_are_cut_short_stop_a_run_in_one_sentence_and_once_put_back_it_goes_on(
+    folder, monkeypatch, capsys
+):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 100)
+    assert run(command(folder)) == 0
+    wanted = (folder / "run" / "labels.csv").read_text()
+    shutil.rmtree(folder / "run")
+    real, rows = Loop.run_epoch, (folder / "rows.npy").read_bytes()
+
+    def cut(loop):
+        if loop.epoch == 2:
+            os.truncate(folder / "rows.npy", 300)
+        real(loop)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Loop, "run_epoch", cut)
+        capsys.readouterr()
+        assert run(command(folder)) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(
+        f"coterie: {folder}/rows.npy changed while it was being read (it had 768 bytes and has 300)"
+    )
+    assert said.count("\n") == 1
+    (folder / "rows.npy").write_bytes(rows)
+    assert read_archive(folder / "run" / "checkpoint.coterie")[0]["epoch"] == 2
+    assert run(command(folder)) == 0
+    assert (folder / "run" / "labels.csv").read_text() == wanted
