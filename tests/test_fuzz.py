@@ -74,6 +74,7 @@ def test_the_guard_finds_what_no_reader_may_do(tmp_path):
         [sys.executable, "-c", GUARDED],
         capture_output=True,
         text=True,
+        cwd=tmp_path,  # the bomb that shall be noticed leaves a file where it goes off
         env={**os.environ, "PYTHONPATH": paths()},
     )
     assert done.returncode == 0, done.stderr
