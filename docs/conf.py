@@ -27,6 +27,7 @@ extensions = [
     "repository",
 ]
 exclude_patterns = ["_build", "gallery"]
+smartquotes = False  # a quoted value of a parameter is to be copied as it stands
 templates_path = ["_templates"]
 default_role = "py:obj"  # `name` in a docstring leads to its page where there is one, and is code elsewhere
 

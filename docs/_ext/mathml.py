@@ -10,17 +10,17 @@ from sphinx.application import Sphinx
 
 _UPRIGHT = re.compile(r'<mi mathvariant="normal">([^<])</mi>')
 _WORD = re.compile(rf"(?:{_UPRIGHT.pattern}){{2,}}")
-_BRACKET = re.compile(r"<mi>(&#x027E[89];)</mi>")
+_BRACKET = re.compile(r"<m([io])>(&#x027E[89];|&#x02016;|&#x0007C;)</m\1>")
 
 
 def as_mathml(formula: str, display: str) -> str:
     """Return a formula of LaTeX as a MathML element.
 
-    An upright word is one identifier, so that its letters stand close; angle brackets are brackets.
+    An upright word is one identifier, so that its letters stand close; brackets and bars keep their size.
     """
     found = convert(formula, display=display)
     found = _WORD.sub(lambda word: f"<mi>{''.join(_UPRIGHT.findall(word[0]))}</mi>", found)
-    return _BRACKET.sub(r'<mo stretchy="false">\1</mo>', found)
+    return _BRACKET.sub(r'<mo stretchy="false">\2</mo>', found)
 
 
 def visit_inline(translator: Any, node: nodes.math) -> None:

@@ -21,7 +21,9 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
-ROOT = Path(__file__).parents[2]
+import coterie
+
+ROOT = Path(coterie.__file__).resolve().parents[2]
 SITE_PAGES = {"README.md": "index", "CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog"}
 
 
