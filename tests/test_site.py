@@ -66,7 +66,9 @@ def site(tmp_path_factory):
     place = tmp_path_factory.mktemp("site")
     shutil.copytree(ROOT / "docs", place / "docs", ignore=MADE)
     for path in ROOT.iterdir():
-        if path.name != "docs" and not path.name.startswith("."):
+        if path.suffix == ".md":
+            shutil.copy(path, place)
+        elif path.name != "docs" and not path.name.startswith("."):
             (place / path.name).symlink_to(path)
     command = [
         sys.executable,

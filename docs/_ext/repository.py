@@ -7,6 +7,7 @@ line numbers.
 
 import ast
 import inspect
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,8 @@ from sphinx.transforms import SphinxTransform
 
 import coterie
 
-ROOT = Path(coterie.__file__).resolve().parents[2]
+ROOT = Path(__file__).parents[2]
+PACKAGE = Path(coterie.__file__).parent
 SITE_PAGES = {"README.md": "index", "CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog"}
 
 
@@ -35,21 +37,22 @@ class Repository(SphinxTransform):
     def apply(self, **kwargs: Any) -> None:
         """Replace the links of one document."""
         for node in list(self.document.findall(_leads_out)):
-            path = (Path(self.env.srcdir) / Path(self.env.docname).parent / node["reftarget"]).resolve()
+            folder = ROOT / "docs" / Path(self.env.docname).parent
+            path = Path(os.path.normpath(folder / node["reftarget"]))
             if path.is_file() and ROOT in path.parents:
-                node.replace_self(self._link(path, node.astext(), node.children))
+                shown = path.relative_to(ROOT).as_posix()
+                node.replace_self(self._link(shown, node.astext(), node.children))
             elif path.is_dir():
                 node.replace_self(node.children)
         for description in self.document.findall(addnodes.desc):
             for signature in description.findall(addnodes.desc_signature):
                 self._add_source(signature)
 
-    def _link(self, path: Path, words: str, children: list[nodes.Node]) -> nodes.reference:
-        shown = path.relative_to(ROOT).as_posix()
+    def _link(self, shown: str, words: str, children: list[nodes.Node]) -> nodes.reference:
         if shown in SITE_PAGES:
             return self._reference(SITE_PAGES[shown], "", children)
         self.env.repository_files.setdefault(self.env.docname, set()).add(shown)
-        lines, names = definitions(path), words.strip("()").split(".")
+        lines, names = definitions(ROOT / shown), words.strip("()").split(".")
         line = lines.get(".".join(names[-2:])) or lines.get(names[-1])
         return self._reference(f"source/{shown}", f"#L-{line}" if line else "", children)
 
@@ -70,7 +73,7 @@ def _leads_out(node: nodes.Node) -> bool:
     )
 
 
-def _place(module: str, name: str) -> tuple[Path, str] | None:
+def _place(module: str, name: str) -> tuple[str, str] | None:
     """Return the file of a documented class, function or method, and the name it has there."""
     found: Any = sys.modules.get(module)
     for part in name.split("."):
@@ -80,7 +83,8 @@ def _place(module: str, name: str) -> tuple[Path, str] | None:
     found = inspect.unwrap(found) if callable(found) else None
     if found is None or not getattr(found, "__module__", "").startswith("coterie"):
         return None
-    return Path(inspect.getfile(found)).resolve(), found.__qualname__
+    path = Path(inspect.getfile(found)).relative_to(PACKAGE)
+    return f"src/coterie/{path.as_posix()}", found.__qualname__
 
 
 def definitions(path: Path) -> dict[str, int]:
