@@ -29,6 +29,7 @@ extensions = [
 exclude_patterns = ["_build", "gallery"]
 smartquotes = False  # a quoted value of a parameter is to be copied as it stands
 templates_path = ["_templates"]
+highlight_language = "text"  # of blocks that name none: commands and their output
 default_role = "py:obj"  # `name` in a docstring leads to its page where there is one, and is code elsewhere
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]

@@ -8,6 +8,7 @@ from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 
+_LONG = 40
 _UPRIGHT = re.compile(r'<mi mathvariant="normal">([^<])</mi>')
 _WORD = re.compile(rf"(?:{_UPRIGHT.pattern}){{2,}}")
 _BRACKET = re.compile(r"<m([io])>(&#x027E[89];|&#x02016;|&#x0007C;)</m\1>")
@@ -24,8 +25,10 @@ def as_mathml(formula: str, display: str) -> str:
 
 
 def visit_inline(translator: Any, node: nodes.math) -> None:
-    """Write a formula within a line."""
-    translator.body.append(as_mathml(node.astext(), "inline"))
+    """Write a formula within a line; browsers do not break it, so that a long one scrolls on a narrow screen."""
+    formula = node.astext()
+    kind = "math-long" if len(formula) > _LONG else "math-short"
+    translator.body.append(f'<span class="{kind}">{as_mathml(formula, "inline")}</span>')
     raise nodes.SkipNode
 
 

@@ -44,9 +44,8 @@ class Repository(SphinxTransform):
                 node.replace_self(self._link(shown, node.astext(), node.children))
             elif path.is_dir():
                 node.replace_self(node.children)
-        for description in self.document.findall(addnodes.desc):
-            for signature in description.findall(addnodes.desc_signature):
-                self._add_source(signature)
+        for signature in list(self.document.findall(addnodes.desc_signature)):
+            self._add_source(signature)
 
     def _link(self, shown: str, words: str, children: list[nodes.Node]) -> nodes.reference:
         if shown in SITE_PAGES:
@@ -110,7 +109,7 @@ def pages(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:
             lexer = get_lexer_for_filename(shown)
         except ClassNotFound:
             lexer = TextLexer()
-        code = highlight(text, lexer, HtmlFormatter(linenos="inline", lineanchors="L"))
+        code = highlight(text, lexer, HtmlFormatter(linenos="inline", linespans="L"))
         yield f"source/{shown}", {"title": shown, "body": f"<h1>{shown}</h1>{code}"}, "page.html"
 
 
