@@ -8,7 +8,7 @@ ROOT := $(shell test "$$(id -u)" = 0 || echo sudo)
 # `make bench`: built-in data, all methods and peers, three seeds, in two processes; a table each.
 BENCH_SETS := digits multiview-digits
 
-.PHONY: demo test check browser bench faults clean
+.PHONY: demo test check docs picture browser bench faults clean
 
 demo: $(READY)
 	$(BIN)/coterie demo --out demo
@@ -20,6 +20,14 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The site, docs/_build/html/index.html: the examples of the gallery are run, a warning is an error, nothing is fetched.
+docs: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+
+# The pictures of the home page, taken again.
+picture: $(READY) browser
+	OMP_NUM_THREADS=1 PYTHONPATH=. $(BIN)/python docs/picture.py
 
 faults: $(READY)
 	$(BIN)/python -m benchmarks faults
@@ -45,4 +53,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo build docs/_build docs/api/generated docs/api/used docs/examples .pytest_cache .mypy_cache .ruff_cache .hypothesis

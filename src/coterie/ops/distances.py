@@ -13,7 +13,7 @@ _BLOCK = 16
 def squared_distances(rows: Tensor, centers: Tensor) -> Tensor:
     """Return the (n, k) squared Euclidean distances between rows and centres.
 
-    Expands |z|^2 - 2 z mu + |mu|^2 and clamps at zero, for rounding can make the sum negative (spec pcx 3.18).
+    Expands ``|z|^2 - 2 z mu + |mu|^2`` and clamps at zero, for rounding can make the sum negative (spec pcx 3.18).
 
     Examples
     --------

@@ -147,7 +147,7 @@ def stiefel_step(
               Y \leftarrow \mathrm{orth}\big(Y - t P Y + \tfrac12 t^2 P^2 Y\big)
 
     Eq. 27 of SSCNet without its additional P (spec sscnet E20), with a step t that minimises the trace along the
-    curve exactly, over t from 0 to 0.8 / |P Y|, instead of one Newton step (E12, E18, E19), and with orthonormal
+    curve exactly, over t from 0 to ``0.8 / |P Y|``, instead of one Newton step (E12, E18, E19), and with orthonormal
     columns after every layer. S = W2 - W2' is skew, for any other adds to P a part that shrinks Y (E15). D is the
     last layer's tangent, less its part in the span of Y, and beta is that of Polak and Ribière, at least 0: the
     layers make conjugate instead of steepest descent. This is ours. After 60 layers on 800 digits (two starts) the

@@ -40,7 +40,7 @@ class SSC(Clusterer):
     .. math:: \min_{z, e} \lVert z \rVert_1 + \lambda_i \lVert e \rVert \quad \text{s.t.} \quad
               x_i = \textstyle\sum_{j \ne i} z_j x_j + e .
 
-    Rows of one low-dimensional subspace choose each other: the graph |Z| + |Z|' of the codes, each divided by its
+    Rows of one low-dimensional subspace choose each other: the graph ``|Z| + |Z|'`` of the codes, each divided by its
     largest entry, is cut by its bottom eigenvectors and k-means. Cost grows with the square of the rows.
 
     Parameters
@@ -51,9 +51,9 @@ class SSC(Clusterer):
         Column groups, when one 2-D array holds several views. SSC puts views side by side.
     error_weight : float, default=3.0
         How dear an error is: lambda_i is this over the largest coherence of row i with another row,
-        max_j |x_i x_j|, so that no unit of measure matters and codes are other than zero for all above 1. Low
+        ``max_j |x_i x_j|``, so that no unit of measure matters and codes are other than zero for all above 1. Low
         values leave much to the error, high ones write rows without any. In the element-wise form the coherence
-        is max_j |sign(x_i) x_j|.
+        is ``max_j |sign(x_i) x_j|``.
     error : {"column", "element"}, default="column"
         Whether an error costs its length or the sum of its absolute values, which lets single features be wrong.
     n_axes : int, "auto" or None, default="auto"
@@ -74,7 +74,7 @@ class SSC(Clusterer):
     ----------
     labels_ : ndarray of shape (n,)
     affinity_ : sparse matrix of shape (n, n)
-        The graph |Z| + |Z|'.
+        The graph ``|Z| + |Z|'``.
     sparsity_ : float
         Share of zeros in the codes.
     gaps_ : ndarray of shape (n,)

@@ -1,0 +1,42 @@
+"""Every example of the gallery runs to its end and makes a picture."""
+
+import runpy
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+
+from coterie.methods.choosing import clusters
+from coterie.methods.parts import RunSettings
+
+EXAMPLES = sorted((Path(__file__).parents[1] / "docs" / "gallery").rglob("plot_*.py"))
+
+
+def test_there_are_at_least_eight_examples():
+    assert len(EXAMPLES) >= 8
+
+
+def in_haste(cls, params, *rest, _resolve=RunSettings.resolve.__func__, **known):
+    """Train for six epochs at most: the site itself is built with those that an example asks for."""
+    most = params["max_epochs"] if isinstance(params["max_epochs"], int) else 6
+    return _resolve(cls, {**params, "max_epochs": min(6, most)}, *rest, **known)
+
+
+def of_few_numbers(graph, n_rows, tried, _figures=clusters.count_figures, **options):
+    """Try three numbers of clusters."""
+    return _figures(graph, n_rows, tried[:3], **options)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_runs_and_makes_a_picture(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(RunSettings, "resolve", classmethod(in_haste))
+    monkeypatch.setattr(clusters, "count_figures", of_few_numbers)
+    plt.switch_backend("agg")
+    try:
+        runpy.run_path(str(example))
+        assert plt.get_fignums()
+        assert all(plt.figure(number).axes for number in plt.get_fignums())
+    finally:
+        plt.close("all")
+    assert list(tmp_path.iterdir()) == []
