@@ -41,7 +41,7 @@ class Cost:
     def at(self, rows: int) -> Self:
         """Estimate a larger fit.
 
-        Time goes with the rows. Memory takes `ROW_BYTES` for each more, and two full chambers where all rows took less.
+        Time goes with the rows. Memory takes `ROW_BYTES` for each more, and two chambers where all rows took less.
         """
         chambers = min(2 * CHAMBER_BYTES, 4 * self.columns * rows) - 4 * self.columns * self.rows
         more = (ROW_BYTES * (rows - self.rows) + max(0, chambers)) / 2**20
