@@ -316,3 +316,29 @@ def test_data_that_are_cut_short_stop_a_run_in_one_sentence_and_once_put_back_it
     assert read_archive(folder / "run" / "checkpoint.coterie")[0]["epoch"] == 2
     assert run(command(folder)) == 0
     assert (folder / "run" / "labels.csv").read_text() == wanted
+
+
+@pytest.mark.parametrize(
+    ("params", "seen", "arrays"),
+    [
+        ({"hidden": [10**9, 10**9]}, {}, {}),
+        ({"n_code": 10**12}, {}, {}),
+        ({}, {"n_clusters_": 10**12}, {}),
+        ({}, {"n_features_in_": 10**12}, {}),
+        ({}, {}, {"labels": np.full(40, 10**12)}),
+        ({}, {}, {"labels": np.full(40, -1)}),
+    ],
+)
+def test_a_model_that_asks_for_more_than_its_file_holds_is_one_sentence_and_takes_no_memory(
+    tmp_path, params, seen, arrays
+):
+    path = tmp_path / "model.coterie"
+    PCX(3, max_epochs=1, hidden=(4,), random_state=0).fit(ROWS).save(path)
+    manifest, tensors = read_archive(path)
+    manifest["params"] |= params
+    manifest["seen"] |= seen
+    write_archive(path, manifest, tensors | arrays)
+    with pytest.raises(InputError, match=r"model\.coterie does not hold a whole model") as refusal:
+        load(path)
+    assert "\n" not in str(refusal.value)
+    assert "allocate" not in str(refusal.value)

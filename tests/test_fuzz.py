@@ -61,11 +61,14 @@ def test_spoilt_files_are_read_or_refused_in_one_sentence(reader):
     assert sum(one["read"] + one["refused"] for one in found) == FEW
 
 
-def test_an_input_is_the_same_whenever_it_is_made():
-    valid = seeds.npz_seeds()
-    some = [input_of("npz", valid, 0, number) for number in range(30)]
-    assert some == [input_of("npz", valid, 0, number) for number in range(30)]
-    assert some != [input_of("npz", valid, 1, number) for number in range(30)]
+@pytest.mark.parametrize(("reader", "valid"), [("npz", seeds.npz_seeds), ("answers", seeds.answer_seeds)])
+def test_an_input_is_the_same_whenever_it_is_made(reader, valid):
+    some = [input_of(reader, valid(), 0, number) for number in range(300)]
+    assert some[::-1] == [input_of(reader, valid(), 0, number) for number in reversed(range(300))]
+    assert some != [input_of(reader, valid(), 1, number) for number in range(300)]
+
+
+def test_the_shares_of_the_readers_are_all_inputs():
     assert sum(target.share for target in TARGETS.values()) == 100
 
 

@@ -127,26 +127,18 @@ def test_numbers_of_clusters_are_off_by_doublings_on_average(monkeypatch):
 
 
 def test_a_larger_fit_is_estimated_from_the_largest_that_was_measured(monkeypatch):
-    files = {
-        "disk": [
-            {
-                "method": "PCX",
-                "rows": 10**6,
-                "columns": 1024,
-                "passes": 2,
-                "cpu_seconds": 7200.0,
-                "peak_mb": 1024.0,
-            }
-        ],
-        "scaling": [
-            {"method": "PCX", "rows": 10**4, "columns": 500, "epochs": 2, "cpu_seconds": 9.0, "peak_mb": 9.0}
-        ],
-        "growth": [],
-        "scale": [],
-    }
+    small = {"method": "PCX", "rows": 10**4, "columns": 500, "epochs": 2, "cpu_seconds": 9.0, "peak_mb": 9.0}
+    larger = {**small, "rows": 10**6, "columns": 1024, "passes": 2, "cpu_seconds": 7200.0, "peak_mb": 1024.0}
+    files = {"disk": [larger], "scaling": [small], "growth": [], "scale": []}
     monkeypatch.setattr(large, "read_records", lambda name: files[name])
     lines = [line.split(" | ") for line in large.sizing().splitlines() if line.startswith("| PCX")]
     assert [line[-1] for line in lines] == ["measured |", "estimated |", "estimated |", "estimated |"]
     assert lines[0][1:7] == ["1,000,000", "1,024", "2", "2.00", "1.0", "4.1"]
     memory = 1 + 100 * (10**9 - 10**6) / 2**30
     assert lines[3][1:7] == ["1,000,000,000", "1,024", "2", "2,000", f"{memory:.1f}", "4,128"]
+
+
+def test_an_estimate_from_few_rows_counts_the_chambers_they_did_not_fill():
+    cost = large.Cost("PCX", 10**4, 1024, 2, 10.0, 500.0).at(10**6)
+    filled = 2 * 128 - 4 * 1024 * 10**4 / 2**20
+    assert cost.peak_mb == pytest.approx(500 + filled + 100 * 990_000 / 2**20)

@@ -107,9 +107,9 @@ def mutate_json(tree: Any, rng: Random) -> str:
         elif change < 0.75 and holder is not whole:
             del holder[key]
         elif isinstance(holder, dict):
-            holder[rng.choice(("", "__class__", "dtype", str(key) + "x"))] = rng.choice(ODD)
+            holder[rng.choice(("", "__class__", "dtype", str(key) + "x"))] = _any(rng)
         elif holder is not whole:
-            holder.insert(key, rng.choice(ODD))
+            holder.insert(key, _any(rng))
     text = json.dumps(whole[0])
     depth = rng.choice((30, 990, 100_000))
     text = text.replace(json.dumps(_DEEP), "[" * depth + "]" * depth)
@@ -135,4 +135,9 @@ def _odd(value: Any, rng: Random) -> Any:
         return rng.choice(
             (-value, value + 1, value - 1, value * 1000, value * 10**9, float(value), str(value))
         )
-    return rng.choice(ODD)
+    return _any(rng)
+
+
+def _any(rng: Random) -> Any:
+    """Return an odd value of its own: lists must not be shared by two trees."""
+    return copy.deepcopy(rng.choice(ODD))

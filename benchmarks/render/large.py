@@ -9,6 +9,7 @@ from benchmarks.records import read_records
 from benchmarks.render.figures import Record, amount, made_by, table
 from benchmarks.subspaces import WIDTH
 from benchmarks.views import WIDTHS
+from coterie.data.batches import CHAMBER_BYTES
 
 SIZES = (10**6, 10**7, 10**8, 10**9)
 ROW_BYTES = 100
@@ -38,8 +39,12 @@ class Cost:
     peak_mb: float
 
     def at(self, rows: int) -> Self:
-        """Estimate a larger fit: time in proportion to the rows, memory with `ROW_BYTES` for each more."""
-        more = ROW_BYTES * (rows - self.rows) / 2**20
+        """Estimate a larger fit.
+
+        Time goes with the rows. Memory takes `ROW_BYTES` for each more, and two chambers where all rows took less.
+        """
+        chambers = min(2 * CHAMBER_BYTES, 4 * self.columns * rows) - 4 * self.columns * self.rows
+        more = (ROW_BYTES * (rows - self.rows) + max(0, chambers)) / 2**20
         seconds = self.cpu_seconds * rows / self.rows
         return type(self)(self.method, rows, self.columns, self.passes, seconds, self.peak_mb + more)
 
@@ -87,7 +92,7 @@ def sizing() -> str:
     for cost in measured():
         lines.append(_line(cost, "measured"))
         lines += [_line(cost.at(rows), "estimated") for rows in SIZES if rows > cost.rows]
-    headers = ("method", "rows", "columns", "passes", "CPU hours, one thread", "memory, GB", "disk, GB", "")
+    headers = ("method", "rows", "columns", "passes", "processor hours", "memory, GB", "disk, GB", "")
     commands = ("disk", "scaling", "growth", "growth --method mvsib", "scale")
     return (
         table(headers, lines) + "\n" + made_by(*(f"python -m benchmarks {command}" for command in commands))
@@ -118,8 +123,8 @@ def killed() -> str:
     headers = (
         "method",
         "runs",
-        "killed before their end",
-        "with a checkpoint by then",
+        "killed in time",
+        "after a checkpoint",
         "same labels",
         "files wrongly loaded",
     )
@@ -143,8 +148,8 @@ def fuzzed() -> str:
         "read",
         "refused",
         "faults",
-        "most memory, MB",
-        "of a file of, kB",
+        "most MB taken",
+        "by a file of kB",
         "longest, CPU s",
     )
     return table(headers, lines) + "\n" + made_by("python -m benchmarks fuzz")

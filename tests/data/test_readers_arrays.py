@@ -2,12 +2,15 @@
 
 import pickle
 import shutil
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from coterie.data import read_labels, read_views
+from coterie.data.readers.labels import encode_labels
 from coterie.errors import InputError
 
 A = np.arange(12.0).reshape(4, 3)
@@ -234,3 +237,53 @@ def test_a_copy_of_a_file_reads_the_same(tmp_path):
     np.savez(tmp_path / "a.npz", view0=A, y=[0, 0, 1, 1])
     shutil.copy(tmp_path / "a.npz", tmp_path / "B.NPZ")
     same(read_views(tmp_path / "B.NPZ"), A)
+
+
+def lying(shape, kind="'<f8'"):
+    header = f"{{'descr': {kind}, 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(96)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        lying(f"({10**12}, 3)"),
+        lying("(4, -3)"),
+        lying("(3, 3)"),
+        lying("(9,)", "'|S0'"),
+    ],
+    ids=["huge", "negative", "other", "no bytes"],
+)
+@pytest.mark.parametrize("name", ["x.npy", "x.npz"])
+def test_a_header_that_lies_about_its_array_is_refused_before_numpy_makes_room(array, name, tmp_path):
+    if name == "x.npy":
+        (tmp_path / name).write_bytes(array)
+    else:
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("X.npy", array)
+    with pytest.raises(InputError, match=rf"{name} is damaged or not a NumPy .* in 96 bytes"):
+        read_views(tmp_path / name)
+
+
+def test_an_array_twice_in_a_zip_and_names_that_are_no_names_are_refused(tmp_path):
+    np.savez(tmp_path / "n.npz", view0=A, view_names=np.zeros((5, 2)))
+    with pytest.raises(InputError, match="view_names must be text, one name a view"):
+        read_views(tmp_path / "n.npz")
+    np.savez(tmp_path / "t.npz", X=A)
+    with (
+        zipfile.ZipFile(tmp_path / "t.npz", "a") as archive,
+        pytest.warns(UserWarning, match="Duplicate name"),
+    ):
+        archive.writestr("X.npy", lying("(12,)"))
+    with pytest.raises(InputError, match="holds an array twice"):
+        read_views(tmp_path / "t.npz")
+
+
+def test_one_long_label_does_not_make_all_of_them_long(tmp_path):
+    texts = ["a"] * 3000 + ["b" * 100_000]
+    tracemalloc.start()
+    codes = encode_labels(texts, "labels.csv")
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert codes.tolist() == [0] * 3000 + [1]
+    assert most < 2_000_000

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from coterie.data import read_labels, read_views
 from coterie.data.readers.layout import find_flips
+from coterie.data.readers.mat5 import csr_of_columns, mat5_entries
 from coterie.errors import InputError
 
 RNG = np.random.default_rng(0)
@@ -239,3 +240,52 @@ def test_a_plain_hdf5_file_is_not_transposed(tmp_path):
 )
 def test_where_the_rows_are(shapes, n_labels, flips):
     assert find_flips(shapes, n_labels) == flips
+
+
+def test_a_file_of_version_4_is_read(tmp_path):
+    scipy.io.savemat(tmp_path / "m.mat", {"X1": A, "X2": S, "gt": Y[:, None], "name": "abc"}, format="4")
+    views = read_views(tmp_path / "m.mat")
+    same(views, A, S.toarray())
+    np.testing.assert_array_equal(views.labels, Y)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_old_files_are_read_as_scipy_reads_them(compressed, tmp_path):
+    cell = np.empty((2, 1), dtype=object)
+    cell[0, 0], cell[1, 0] = np.arange(6, dtype=np.int16).reshape(2, 3), "text"
+    content = {
+        "u8": np.arange(3, dtype=np.uint8), "f4": A.astype(np.float32), "i8": np.array([[2**60]]), "c": A + 2j,
+        "empty": np.zeros((0, 3)), "three": np.arange(24.0).reshape(2, 3, 4), "texts": np.array(["ab", "cd"]),
+        "no": {"a": 1}, "bits": A > 0, "sparse": S, "cell": cell,
+    }  # fmt: skip
+    scipy.io.savemat(tmp_path / "m.mat", content, do_compression=compressed)
+    wanted = scipy.io.loadmat(tmp_path / "m.mat", spmatrix=True)
+    found = mat5_entries((tmp_path / "m.mat").read_bytes())
+    assert set(found) == set(content)
+    assert found.pop("no") is None
+    np.testing.assert_array_equal(found.pop("sparse").toarray(), wanted["sparse"].toarray())
+    pieces = found.pop("cell")
+    np.testing.assert_array_equal(pieces[0], wanted["cell"][0, 0])
+    assert pieces[1].tolist() == ["text"]
+    for name, array in found.items():
+        np.testing.assert_array_equal(array, wanted[name])
+        assert array.dtype.kind == wanted[name].dtype.kind
+
+
+@pytest.mark.parametrize("version", ["4", "5"])
+def test_every_truncation_of_an_old_file_is_one_sentence(version, tmp_path):
+    path = tmp_path / "m.mat"
+    scipy.io.savemat(path, {"X": A}, format=version)
+    whole = path.read_bytes()
+    for length in range(1, len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(InputError, match=r"m\.mat (is damaged|has no table)"):
+            read_views(path)
+
+
+@pytest.mark.parametrize(
+    ("starts", "rows"), [([0, 9, 0], []), ([0, 2, 1], [0]), ([0, 1], [7]), ([1, 1], [0]), ([], [])]
+)
+def test_a_sparse_matrix_with_values_outside_of_it_is_refused(starts, rows):
+    with pytest.raises(ValueError, match="a sparse matrix"):
+        csr_of_columns(np.ones(len(rows)), np.array(rows, dtype=int), np.array(starts, dtype=int), 3)
