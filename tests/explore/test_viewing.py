@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from coterie import LargeMvCNet, write_report
-from coterie.explore.view_panel import views_panel
+from coterie.data.scaling import MODES
+from coterie.explore.view_panel import SCALINGS, views_panel
 from coterie.explore.viewing import read_viewing
 
 
@@ -75,3 +76,10 @@ def test_columns_of_which_the_model_says_nothing_are_left_out(weighing, fitted):
     assert "Explained" in judged
     assert "Corrupt rows" in judged
     assert "Weight:" not in judged
+
+
+def test_the_panel_says_what_the_scaling_of_a_view_does(fitted):
+    panel = views_panel(read_viewing(fitted[0], ["left", "<right>"]))
+    for mode in set(fitted[0].scaler_.modes_):
+        assert f"Scaling &#x27;{mode}&#x27;: {SCALINGS[mode]}." in panel
+    assert set(SCALINGS) == set(MODES)

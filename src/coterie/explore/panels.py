@@ -1,6 +1,6 @@
 """The parts of the page: each turns a summary into a piece of HTML that also reads well without its plot."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from coterie.explore.summary import Cluster, Summary
 
 _BARS = 20
 _TABLE_STEPS = 200
+_ANSWERS_UNFOLDED = 20
 _SCORE_NAMES = {
     "accuracy": "Accuracy",
     "nmi": "NMI",
@@ -256,6 +257,16 @@ def _curve_table(summary: Summary) -> Html:
         rows.append([at, *([phase_of[at]] if phase_of else []), *numbers])
     caption = "Training" if step == 1 else f"Training, every {step}th epoch and the last"
     return table(caption, headings, rows)
+
+
+def answers_panel(answers: Sequence[str]) -> Html:
+    """List what a person said, oldest first; nothing where nobody said anything."""
+    if not answers:
+        return Html("")
+    said = element("ol", *(element("li", words) for words in answers), class_="spoken")
+    folded = details(f"All {len(answers):,} answers", said) if len(answers) > _ANSWERS_UNFOLDED else said
+    note = "What a person said about these clusters, oldest first; the clusters above follow it."
+    return section("answers", "Answers", folded, note=note)
 
 
 def parameters_panel(summary: Summary) -> Html:

@@ -35,6 +35,7 @@ def write_report(
     embedding: str = "auto",
     names: Mapping[int, str] | None = None,
     title: str | None = None,
+    answers: Sequence[str] = (),
     random_state: int = 0,
 ) -> Path:
     """Write what a fitted model found as one self-contained HTML file.
@@ -67,6 +68,8 @@ def write_report(
         What the clusters are called, by their labels.
     title : str, optional
         Heading of the page.
+    answers : sequence of str, optional
+        What a person said to correct the clusters, in words, oldest first: listed.
     random_state : int, default=0
         Decides the sample and the map.
 
@@ -102,10 +105,12 @@ def write_report(
         names=names,
         random_state=random_state,
     )
-    return _write(Path(path), render_page(summary, script, title=title))
+    return _write(Path(path), render_page(summary, script, title=title, answers=answers))
 
 
-def render_page(summary: Summary, plotly_script: str, *, title: str | None = None) -> str:
+def render_page(
+    summary: Summary, plotly_script: str, *, title: str | None = None, answers: Sequence[str] = ()
+) -> str:
     """Assemble the page from a summary and the text of plotly's script.
 
     A content security policy allows the two scripts by their hashes and nothing else: no request leaves the
@@ -117,7 +122,7 @@ def render_page(summary: Summary, plotly_script: str, *, title: str | None = Non
     body = [
         element("a", "Skip to the map", href="#map", class_="skip"),
         element("header", element("h1", name), panels.facts(summary)),
-        element("main", *_sections(summary)),
+        element("main", *_sections(summary, answers)),
         element("footer", f"Written by coterie {__version__}."),
         element("noscript", "The plots need JavaScript; all tables work without it."),
     ]
@@ -142,7 +147,7 @@ def render_page(summary: Summary, plotly_script: str, *, title: str | None = Non
     )
 
 
-def _sections(summary: Summary) -> list[Html]:
+def _sections(summary: Summary, answers: Sequence[str]) -> list[Html]:
     return [
         panels.scores(summary),
         panels.map_panel(summary),
@@ -150,6 +155,7 @@ def _sections(summary: Summary) -> list[Html]:
         cards.clusters_panel(summary),
         element("div", panels.sizes_panel(summary), panels.confidence_panel(summary), class_="beside"),
         panels.uncertain_panel(summary),
+        panels.answers_panel(answers),
         ambiguity_panel(summary),
         coding_panel(summary),
         count_panel(summary.k_choice),

@@ -98,7 +98,7 @@ class Summary:
     Attributes
     ----------
     method : str
-        Name of the estimator's class.
+        Name of the estimator's class; for a refined model that of the class that was refined.
     n_rows : int
         Rows of the data.
     views : list of (str, int)
@@ -212,7 +212,8 @@ def summarise(
     layout = None if image_shape is None else ImageLayout.from_shape(tuple(image_shape))
     picture_view = None if layout is None else table.view_of_size(layout.size)
     classes = None if truth is None else read_classes(truth, table.n_rows)
-    scores = {} if truth is None else _scores(type(model).__name__, truth, labels, compare or {})
+    method = getattr(model, "method_", type(model).__name__)
+    scores = {} if truth is None else _scores(method, truth, labels, compare or {})
 
     sample = read_sample(model, table, labels, max_rows, random_state)
     # Pixels are shown as images, not as a list of columns.
@@ -233,7 +234,7 @@ def summarise(
     training, view_names = read_history(getattr(model, "history_", [])), [name for name, _ in table.views]
     parameters = {name: repr(value) for name, value in sorted(model.get_params().items())}
     return Summary(
-        method=type(model).__name__,
+        method=method,
         n_rows=table.n_rows,
         views=table.views,
         # A model that was given no seed may still say which one it drew.

@@ -4,6 +4,16 @@ from coterie.explore.markup import Html, details, element, table
 from coterie.explore.pieces import counted, section
 from coterie.explore.viewing import ViewFacts, Viewing
 
+SCALINGS = {
+    "feature": "each column has mean 0 and standard deviation 1",
+    "minmax": "each column runs from 0 to 1",
+    "sample": "each row has length 1",
+    "none": "values as they came",
+    "angle": "each column has mean 0, then each row length 1",
+    "feature-angle": "each column has mean 0 and standard deviation 1, then each row length 1",
+    "root": "square roots, then each row has length 1",
+}
+
 
 def views_panel(viewing: Viewing | None) -> Html:
     """Show what views count, which agree, which rows are missing or corrupt; nothing for one view."""
@@ -49,6 +59,7 @@ def _note(viewing: Viewing) -> str:
         "Agreement: how much oftener than by chance two views name the same neighbours, 1 at most; for one view the "
         "mean over the others."
     )
+    said += [f"Scaling {mode!r}: {SCALINGS[mode]}." for mode in sorted({one.scaling for one in views})]
     if viewing.estimated:
         said.append("Missing rows are estimated from the sample.")
     return " ".join(said)

@@ -38,12 +38,15 @@ class RefinedModel:
     exemplar_indices_ : ndarray of shape (c,)
         The row that is most surely of each class.
     names_ : dict of int to str
+    method_ : str
+        What a report calls it: the method that was corrected, and that it was.
     history_, versions_, seed_
         Those of the model that was corrected.
     """
 
     def __init__(self, base: Clusterer, solver: FUCSMF, names: Mapping[int, str] | None = None) -> None:
         self.base, self.solver, self.names_ = base, solver, dict(names or {})
+        self.method_ = f"{type(base).__name__}, refined"
         self.labels_, self.classes_ = solver.labels_, solver.classes_
         self.exemplar_indices_ = solver.exemplar_indices_
         self.history_, self.seed_, self.versions_ = base.history_, base.seed_, base.versions_

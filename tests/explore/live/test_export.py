@@ -62,3 +62,22 @@ def test_the_report_shows_the_present_clusters_and_their_names(corrected, evil):
     assert evil not in page
     size = int((corrected.state.labels == 4).sum())
     assert f">{size} row" in page
+
+
+def test_the_report_says_what_was_refined_and_lists_the_answers(corrected):
+    corrected.merge(0, 1)
+    page = exported(corrected, "report").read_text()
+    assert "<dd>PCX, refined</dd>" in page
+    assert "RefinedModel" not in page
+    listed = page.partition('<ol class="spoken">')[2].partition("</ol>")[0].split("<li>")[1:]
+    assert [words.split(" &lt;")[0].removesuffix("</li>") for words in listed] == [
+        "Rows 3, 5, 9 are of cluster 4: odd, &quot;ones&quot;",
+        "Cluster 4 is called odd, &quot;ones&quot;",
+        "Cluster 0 merged into 1",
+    ]
+
+
+def test_a_report_of_a_run_nobody_corrected_lists_no_answers(session):
+    page = exported(session, "report").read_text()
+    assert "<dd>PCX</dd>" in page
+    assert 'id="answers"' not in page

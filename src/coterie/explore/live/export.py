@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from coterie.data.readers.files import need
+from coterie.explore.live.describe import history_json
 from coterie.explore.live.session import Session
 from coterie.explore.report import write_report
 from coterie.store import atomic_path
@@ -98,6 +99,7 @@ def write_present_report(session: Session, path: Path) -> None:
         embedding=session.embedding,
         names=session.known.names,
         title=session.title,
+        answers=[answer["words"] for answer in history_json(session)],
     )
 
 

@@ -1,7 +1,7 @@
 // The clusters: all in a list, and one in full.
 
 import { button, counted, element, get, pairs, show, swatch } from "./dom.js";
-import { colourOf, options, picture, rowList, signed, strongest, titled } from "./rows.js";
+import { colourOf, options, picture, rowList, signed, strongest, titled, valuesNote } from "./rows.js";
 
 export const PAGE = 24;
 const MOST_FACES = 60;
@@ -82,6 +82,7 @@ async function clusterBody(app, act, found) {
   const rows = new Map((await get("/api/rows?rows=" + wanted.join(","))).map((row) => [row.row, row]));
   const parts = [];
   if (found.commonest) parts.push(element("p", { class: "about" }, "Mostly of the known class " + found.commonest[0] + " (" + Math.round(100 * found.commonest[1]) + "%)."));
+  parts.push(element("p", { class: "about" }, "Press a row to select it." + valuesNote(app)));
   if (!found.size) parts.push(element("p", {}, "No row is in this cluster now."));
   if (found.decoded || found.exemplar !== null) parts.push(element("h3", {}, "Exemplar"), exemplars(app, act, rows, found));
   const listed = (heading, numbers) => (numbers.length ? [element("h3", {}, heading), rowList(app, act, numbers.map((row) => rows.get(row)))] : []);

@@ -194,6 +194,8 @@ function openTab(name) {
   });
   at("panel").setAttribute("aria-labelledby", "tab-" + name);
   showPanel();
+  // Who scrolled down a long part would else find themselves in the middle of the next.
+  if (at("side").getBoundingClientRect().top < 0) at("side").scrollIntoView();
 }
 
 // Who works with keys stays where they were, or goes on at the top of the part.

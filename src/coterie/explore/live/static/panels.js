@@ -2,7 +2,7 @@
 
 import { PAGE } from "./clusters.js";
 import { button, counted, element, get, show, swatch } from "./dom.js";
-import { aboutRow, colourOf, options, picture, rowList, titled } from "./rows.js";
+import { aboutRow, colourOf, options, picture, rowList, titled, valuesNote } from "./rows.js";
 
 // Rows: the selection, and finding rows
 
@@ -79,7 +79,7 @@ export function questions(app, act) {
     show(list, cards.length ? cards : "There is nothing to ask.");
     list.removeAttribute("aria-busy");
   }).catch(act.wrong);
-  return [element("p", { class: "about" }, "Rows whose answer tells most: some stand for regions nobody spoke of, some are unsure. Which cluster is each of?"), list];
+  return [element("p", { class: "about" }, "Rows whose answer tells most: some stand for regions nobody spoke of, some are unsure. Which cluster is each of?" + valuesNote(app)), list];
 }
 
 // The questions, and the images that stand for the clusters among the answers.

@@ -4,6 +4,11 @@ import { element, pairs, swatch } from "./dom.js";
 
 const STRONGEST = 6;
 
+// What "SD" means beside a value; images show no values.
+export function valuesNote(app) {
+  return app.run.pictures ? "" : " SD: how far a value lies from the mean of its feature, in standard deviations.";
+}
+
 export function titled(state, number) {
   const found = state.clusters.find((cluster) => cluster.number === number);
   return found ? found.title : String(number);
@@ -52,7 +57,7 @@ function rowButton(app, act, row) {
     element(
       "button",
       { type: "button", "aria-pressed": String(pressed), "aria-label": label, "data-row": row.row, onclick: () => act.toggle(row.row) },
-      picture(row, ""), element("span", {}, swatch(colourOf(app.state, row.cluster)), " " + row.row), small,
+      picture(row, ""), element("span", {}, swatch(colourOf(app.state, row.cluster)), (app.run.pictures ? " " : " Row ") + row.row), small,
     ),
   );
 }
