@@ -6,6 +6,8 @@ import io
 import os
 from contextlib import contextmanager
 
+import torch
+
 
 class Disk:
     """Lets something happen at one of the points at which bytes, or a name, reach the disk.
@@ -85,3 +87,14 @@ def killed_at(at, work):
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert code in (0, 9)
     return code == 9
+
+
+class Still:
+    """A task whose state is one number, and which learns nothing."""
+
+    def __init__(self, number):
+        self.tensor = torch.full((500,), float(number), requires_grad=True)
+        self.optimizer = torch.optim.Adam([self.tensor])
+
+    def state(self):
+        return {"tensor": self.tensor}

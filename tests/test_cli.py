@@ -332,6 +332,8 @@ def test_links_between_rows_steer_a_refinement(folder):
         ("row,label\n999,1\n", "labels row 999, but the rows of the data are 0 to 149"),
         ("row,label\n3,1\n3,2\n", "labels row 3 more than once"),
         ("row,label\nx,1\n", "holds 'x': rows are numbered from 0"),
+        ("row,label\n²,1\n", "holds '²': rows are numbered from 0"),
+        (f"row,label\n{'9' * 5000},1\n", "9': rows are numbered from 0"),
         ("label\n1\n2\n", "has 2 labels but the data have 150 rows"),
     ],
 )

@@ -115,3 +115,13 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_nothing_behind(tmp_path):
 def test_a_missing_folder_is_one_sentence(tmp_path):
     with pytest.raises(InputError, match="does not exist; create it first"):
         write_archive(tmp_path / "no" / "model.coterie", {}, {})
+
+
+def test_numbers_of_a_kind_that_numpy_lacks_are_one_sentence(tmp_path):
+    head = json.dumps({"x": {"dtype": "F8_E4M3", "shape": [2], "data_offsets": [0, 2]}}).encode()
+    path = tmp_path / "new.coterie"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("manifest.json", json.dumps({"format": "coterie", "schema": 1}))
+        archive.writestr("tensors.safetensors", len(head).to_bytes(8, "little") + head + b"ab")
+    with pytest.raises(InputError, match=r"new\.coterie is not a whole coterie file"):
+        read_archive(path)

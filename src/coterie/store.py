@@ -181,6 +181,7 @@ def read_archive(
         zipfile.BadZipFile,
         safetensors.SafetensorError,
         EOFError,
+        LookupError,  # kinds of numbers that NumPy does not have
         OSError,
         ValueError,
         RuntimeError,  # encrypted members, and NotImplementedError for zips of another make

@@ -5,6 +5,7 @@ import pickle
 import warnings
 
 import anndata
+import h5py
 import mudata
 import numcodecs
 import numpy as np
@@ -240,3 +241,44 @@ def test_repeated_observations_are_named():
 
     with pytest.raises(InputError, match="modality 'rna' repeats names of observations"):
         as_views(Data())
+
+
+def test_a_mudata_file_whose_texts_are_damaged_is_refused_where_its_library_would_not_end(tmp_path):
+    path = tmp_path / "m.h5mu"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mudata.MuData({"a": anndata.AnnData(A.astype(np.float32))}).write(path)
+    whole = path.read_bytes()
+    at = whole.index(b"GCOL") + 16
+    while whole[at : at + 2] != b"\x00\x00":  # up to the free room at the end
+        at += 16 + -(-int.from_bytes(whole[at + 8 : at + 16], "little") // 8) * 8
+    for length in (0, 1, 8, 2**40):
+        path.write_bytes(whole[: at + 8] + length.to_bytes(8, "little") + whole[at + 16 :])
+        with pytest.raises(InputError, match=r"m.h5mu is damaged .*a heap of texts that is damaged"):
+            read_views(path)
+    path.write_bytes(whole)
+    assert read_views(path).n_rows == 6
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda file: file.__setitem__("mod/a/again", h5py.SoftLink("/mod")), "holds links, or is too deep"),
+        (lambda file: file.__setitem__("mod/a/again", file["mod"]), "holds links, or is too deep"),
+        (
+            lambda file: file.create_dataset("X", (10**9, 4), "f4", chunks=(4, 4)),
+            "would take 16.0 GB in memory",
+        ),
+        (lambda file: file.__delitem__("mod"), "it has no modalities"),
+    ],
+    ids=["loop of links", "loop of groups", "nothing stored", "no modalities"],
+)
+def test_a_mudata_file_that_leads_nowhere_is_refused(spoil, words, tmp_path):
+    path = tmp_path / "m.h5mu"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mudata.MuData({"a": anndata.AnnData(A.astype(np.float32))}).write(path)
+    with h5py.File(path, "r+") as file:
+        spoil(file)
+    with pytest.raises(InputError, match=words):
+        read_views(path)

@@ -64,6 +64,8 @@ def _value(h5py: Any, file: Any, node: Any, name: str, flipped: bool) -> Any:
     if node.dtype == h5py.ref_dtype:
         # MATLAB's column-major order is the row-major order of the transposed array.
         return [_value(h5py, file, file[ref], name, flipped) for ref in _loaded(node).ravel()]
+    if node.dtype.kind == "O":  # texts of any length lie in heaps, in which libhdf5 may walk for ever
+        return None
     if _matlab_class(node) == "char":
         return np.array("".join(map(chr, _loaded(node).T.ravel(order="F"))))
     if node.ndim != 2 or node.size == 0:
@@ -76,8 +78,9 @@ def _value(h5py: Any, file: Any, node: Any, name: str, flipped: bool) -> Any:
 
 
 def _matlab_class(node: Any) -> str:
-    kind = node.attrs.get("MATLAB_class", b"")
-    return kind.decode() if isinstance(kind, bytes) else str(kind)
+    if "MATLAB_class" not in node.attrs or node.attrs.get_id("MATLAB_class").dtype.kind != "S":
+        return ""
+    return bytes(node.attrs["MATLAB_class"]).decode("ascii", "replace")
 
 
 def _sparse(group: Any) -> sparse.csr_matrix:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from coterie.data.convert import table_of
 from coterie.data.disk import ChunkedRows
 from coterie.data.readers.files import check_room, need, parsing
+from coterie.data.readers.heaps import check_heaps
 from coterie.data.readers.labels import LABEL_NAMES, encode_labels, label_columns
 from coterie.data.readers.layout import views_among
 from coterie.data.subsets import take_rows
@@ -18,6 +20,7 @@ from coterie.data.views import Views
 from coterie.errors import InputError
 
 _DEEPEST = 10
+_TABLE = re.compile("/mod/[^/]+/X")
 
 
 def read_zarr(path: Path) -> Views:
@@ -57,13 +60,14 @@ def read_mudata(path: Path) -> Views:
     mudata = need("mudata", "omics", ".h5mu")
     with parsing(path, "MuData .h5mu"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # notices about the package's own future defaults
+        check_heaps(path)
         _check_tree(path)
         data = mudata.read_h5mu(path, backed="r")
         return mudata_views(data, str(path))
 
 
 def _check_tree(path: Path) -> None:
-    """Refuse a file that mudata would follow for ever, or that says more than it can hold: all but X is loaded."""
+    """Refuse a file that mudata would follow for ever, or that says more than it holds: all but tables is loaded."""
     h5py, held = need("h5py", "omics", ".h5mu"), path.stat().st_size
 
     def check(group: Any, depth: int) -> None:
@@ -73,7 +77,7 @@ def _check_tree(path: Path) -> None:
             node = group[name]
             if isinstance(node, h5py.Group):
                 check(node, depth + 1)
-            elif name != "X" and node.shape is not None:
+            elif not _TABLE.fullmatch(node.name) and node.shape is not None:
                 check_room(node.size * node.dtype.itemsize, held)
 
     with h5py.File(path, "r") as file:

@@ -23,6 +23,7 @@ from coterie.errors import InputError
 _DELIMITERS = ("\t", ";", ",")
 _EMPTY = ("", "nan", "na", "n/a", "null", "none", "?")
 _CHUNK_LINES = 8192
+_LONGEST_NUMBER = 19  # int64
 
 Line = tuple[int, str]
 
@@ -213,9 +214,9 @@ def read_row_column(path: Path) -> np.ndarray | None:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = _full_lines(list(_lines(file)), layout, path)[1:]
     cells = [line[names.index("row")].strip() for line in lines]
-    wrong = next((cell for cell in cells if not cell.isdigit()), None)
+    wrong = next((cell for cell in cells if not (cell.isdecimal() and len(cell) < _LONGEST_NUMBER)), None)
     if wrong is not None:
-        raise InputError(f"The column 'row' of {path} holds {wrong!r}: rows are numbered from 0.")
+        raise InputError(f"The column 'row' of {path} holds {wrong[:50]!r}: rows are numbered from 0.")
     return np.array(cells, dtype=np.int64)
 
 
