@@ -156,8 +156,9 @@ def check_code(encoder: nn.Module, n_features: int, n_code: int) -> None:
     """Check that a user's encoder maps (b, D) to (b, d); says so in one sentence otherwise."""
     was_training = encoder.training
     encoder.eval()
+    own = next((weights.device for weights in encoder.parameters()), torch.device("cpu"))
     try:
-        with torch.no_grad():
+        with torch.no_grad(), own:  # also where modules are made without memory
             code: Tensor = encoder(torch.zeros(2, n_features))
     except RuntimeError as error:
         raise InputError(f"encoder cannot take rows of {n_features} features: {error}") from error
