@@ -41,7 +41,7 @@ def arguments(method, data, out):
 
 def together(n, *given):
     launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(n), "-m", "coterie"]
-    return subprocess.run([*launch, *given], capture_output=True, text=True, timeout=300)
+    return subprocess.run([*launch, *given], capture_output=True, text=True, timeout=1200)
 
 
 @pytest.mark.parametrize("method", SMALL)
@@ -117,7 +117,7 @@ def test_a_worker_that_dies_is_started_again_and_the_run_ends_as_if_nothing_had_
     victims = [worker for parent, worker in process_of_rank(1) if parent == launched.pid]
     assert len(victims) == 1
     os.kill(victims[0], signal.SIGKILL)
-    said = launched.communicate(timeout=300)[1]
+    said = launched.communicate(timeout=1200)[1]
     assert "failed (exitcode:" in said  # torchrun's word for it
     assert "This is a bug" not in said
     assert launched.returncode == 0
@@ -130,7 +130,7 @@ def test_sigterm_stops_all_processes_in_a_sentence_each_and_the_same_command_goe
     fit = ["-m", "coterie", *arguments("pcx", blobs, tmp_path / "run"), *LONG]
     launched = after_a_checkpoint(tmp_path / "run", *fit)
     launched.terminate()
-    said = launched.communicate(timeout=300)[1]
+    said = launched.communicate(timeout=1200)[1]
     assert launched.returncode != 0
     assert "coterie: Stopped by SIGTERM;" in said
     assert "coterie (process 1): Stopped by SIGTERM;" in said
