@@ -1,6 +1,7 @@
 """The command line as a person uses it."""
 
 import csv
+import importlib.util
 import json
 import socket
 import subprocess
@@ -11,7 +12,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from coterie import cli
 from coterie.cli import run
 
 FAST = [
@@ -427,6 +427,6 @@ def test_explore_says_that_its_port_is_taken(folder, capsys):
 
 
 def test_explore_names_the_package_it_lacks(folder, capsys, monkeypatch):
-    monkeypatch.setattr(cli.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert run(["explore", str(folder / "run")]) == 2
     assert "coterie explore needs fastapi: pip install 'coterie[explore]'" in last_error(capsys)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from coterie.data.disk import is_scattered, read_by_runs
-from coterie.data.sources import Rows, to_float32
+from coterie.data.sources import ArrayRows, Rows, to_float32
 from coterie.data.stamp import Stamp
 from coterie.errors import InputError
 
@@ -71,7 +71,7 @@ class Place:
         return max(1, _PAGE // (self.row_step if self.by_rows else self.dtype.itemsize))
 
 
-class MemmapRows:
+class MemmapRows(ArrayRows):
     """A memory-mapped file, whose rows are read from the file itself.
 
     Parameters
@@ -83,20 +83,10 @@ class MemmapRows:
     on_disk = True
 
     def __init__(self, array: Any) -> None:
-        self.array = array
+        super().__init__(array)
         self.place = Place.of(array)
         self.stamp = None if self.place is None else Stamp.of(array.filename)
         self._size = array._mmap.size()
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.array.shape[0], self.array.shape[1]
-
-    @property
-    def known_finite(self) -> bool:
-        """True for integers and booleans."""
-        return self.array.dtype.kind in "biu"
 
     def read(self, rows: Rows) -> np.ndarray:
         """Give the rows as float32."""

@@ -69,12 +69,10 @@ def to_float32(block: np.ndarray) -> np.ndarray:
         return np.array(block, dtype=np.float32, order="C")
 
 
-class DenseRows:
-    """A NumPy array in memory, kept in its own dtype."""
+class ArrayRows:
+    """What rows of a NumPy array know of themselves, whether it lies in memory or is mapped."""
 
-    on_disk = False
-
-    def __init__(self, array: np.ndarray) -> None:
+    def __init__(self, array: Any) -> None:
         self.array = array
 
     @property
@@ -86,6 +84,12 @@ class DenseRows:
     def known_finite(self) -> bool:
         """True for integers and booleans."""
         return self.array.dtype.kind in "biu"
+
+
+class DenseRows(ArrayRows):
+    """A NumPy array in memory, kept in its own dtype."""
+
+    on_disk = False
 
     def read(self, rows: Rows) -> np.ndarray:
         """Give the rows as float32."""

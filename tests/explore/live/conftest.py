@@ -4,16 +4,20 @@ import csv
 
 import numpy as np
 import pytest
+from fastapi.testclient import TestClient
 
 from coterie.cli import run
 from coterie.data import read_views
+from coterie.explore.live.guard import Keys
 from coterie.explore.live.metadata import Metadata
+from coterie.explore.live.server import make_app
 from coterie.explore.live.session import Session
 from coterie.methods.base import load
 from coterie.runs import Run, read_confidence
 
 EVIL = "</script><script>window.hurt=1</script><img src=x onerror=window.hurt=2>\"'&"
 CENTRES = np.array([[0, 0, 0, 0], [7, 0, 0, 7], [0, 9, 0, 0], [7, 9, 5, 0]])
+HOME = "http://127.0.0.1:4321"
 KIND = np.arange(240) % 4
 
 
@@ -72,6 +76,16 @@ def make_session(place, tmp_path):
 @pytest.fixture
 def session(make_session):
     return make_session()
+
+
+@pytest.fixture
+def client(session):
+    """Someone who has the link and talks to the server of the session."""
+    keys = Keys(4321)
+    found = TestClient(make_app(session, keys), base_url=HOME, raise_server_exceptions=False)
+    found.cookies.set(keys.cookie_name, keys.cookie)
+    found.headers["origin"] = HOME
+    return found
 
 
 @pytest.fixture

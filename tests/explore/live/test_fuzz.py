@@ -9,14 +9,12 @@ from urllib.parse import quote
 
 import pytest
 import uvicorn
-from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from coterie.explore.live.guard import Keys
 from coterie.explore.live.server import make_app
 
-HOME = "http://127.0.0.1:4321"
 POSTS = ("label", "merge", "split", "together", "apart", "name", "undo", "redo")
 GETS = (
     "/api/run",
@@ -38,15 +36,6 @@ few = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-
-
-@pytest.fixture
-def client(session):
-    keys = Keys(4321)
-    found = TestClient(make_app(session, keys), base_url=HOME, raise_server_exceptions=False)
-    found.cookies.set(keys.cookie_name, keys.cookie)
-    found.headers["origin"] = HOME
-    return found
 
 
 huge = st.sampled_from(["1e999", "-1e999", "9" * 400, "-0", "1e-999", "0.1", "NaN", "Infinity", "2147483648"])

@@ -2,24 +2,10 @@ import json
 from urllib.parse import quote
 
 import pytest
-from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coterie.explore.live.guard import Keys
-from coterie.explore.live.server import make_app
-
-HOME = "http://127.0.0.1:4321"
 POSTS = ("label", "merge", "split", "together", "apart", "name", "undo", "redo")
-
-
-@pytest.fixture
-def client(session):
-    keys = Keys(4321)
-    found = TestClient(make_app(session, keys), base_url=HOME, raise_server_exceptions=False)
-    found.cookies.set(keys.cookie_name, keys.cookie)
-    found.headers["origin"] = HOME
-    return found
 
 
 def test_the_page_is_told_all_it_needs(client, session, evil):

@@ -1,22 +1,36 @@
-"""The command line. Heavy packages are imported inside the commands, so that --help answers at once."""
+"""The commands. Heavy packages are imported inside them, so that --help answers at once."""
 
 from __future__ import annotations
 
-import difflib
-import importlib.util
 import json
-import os
-import signal
-import sys
 import time
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from coterie.cli.arguments import (
+    Clusters,
+    DataPath,
+    Drop,
+    ImageShape,
+    MovedData,
+    Quiet,
+    RunFolder,
+    ShownClasses,
+    cluster_count,
+    read_settings,
+    read_shape,
+)
+from coterie.cli.inputs import (
+    data_of,
+    in_memory_or_not,
+    load_run,
+    need_packages,
+    read_data,
+    recommended,
+    spoken_warnings,
+)
 from coterie.errors import InputError
 
 app = typer.Typer(
@@ -26,90 +40,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder that coterie fit wrote.")]
-Clusters = Annotated[
-    str | None,
-    typer.Option("--clusters", "-k", metavar="K", help="How many clusters to find, or auto."),
-]
-MovedData = Annotated[Path | None, typer.Option(help="Where the data are now, if they were moved.")]
-ShownClasses = Annotated[Path | None, typer.Option(metavar="FILE", help="Known classes, to be shown beside.")]
-ImageShape = Annotated[str | None, typer.Option(metavar="HxW", help="Rows are images, for instance 28x28.")]
-DataPath = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA", help=".npy, .npz, .mat, .csv, .parquet, .zarr, .h5mu or a folder of .npy."
-    ),
-]
-
-
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--drop",
-        metavar="COLUMN",
-        help="A column of a CSV or Parquet file to leave out, by name or number from 0; repeatable.",
-    ),
-]
-
-
-class Stopped(BaseException):
-    """SIGTERM came: the run ends at once, and its last checkpoint stays."""
-
-
-def main() -> None:
-    """Run the command line; a mistake of the user's ends in one sentence and exit code 2."""
-    signal.signal(signal.SIGTERM, _stop)
-    sys.exit(run(sys.argv[1:]))
-
-
-def _stop(number: int, frame: Any) -> None:
-    raise Stopped
-
-
-def run(arguments: list[str]) -> int:
-    """Run one command and return its exit code."""
-    try:
-        result = typer.main.get_command(app).main(arguments, prog_name="coterie", standalone_mode=False)
-        return result if isinstance(result, int) else 0
-    except InputError as error:
-        return _fail(str(error))
-    except OSError as error:
-        return _fail(f"{error.filename or 'A file'}: {error.strerror or error}.")
-    except MemoryError as error:
-        return _fail(
-            f"There is not enough memory ({error or 'no more is known'}); close other programs or use fewer rows."
-        )
-    except KeyboardInterrupt:
-        return _fail("Interrupted.", code=130)
-    except Stopped:
-        return _fail(
-            "Stopped by SIGTERM; an unfinished fit goes on when the same command is run again.", code=143
-        )
-    except Exception as error:
-        if hasattr(error, "format_message"):
-            return _fail(f"{error.format_message()} See coterie --help.")
-        if isinstance(error, (typer.Exit, typer.Abort)):
-            return getattr(error, "exit_code", 1)
-        if os.environ.get("COTERIE_DEBUG"):
-            raise
-        return _fail(
-            f"This is a bug in coterie ({type(error).__name__}: {error}); "
-            "COTERIE_DEBUG=1 shows where, please report it.",
-            code=1,
-        )
-
-
-def _fail(message: str, code: int = 2) -> int:
-    who = f" (process {os.environ['RANK']})" if _is_follower() else ""
-    print(f"coterie{who}: " + " ".join(message.split()), file=sys.stderr)
-    return code
-
-
-def _is_follower() -> bool:
-    """Whether torchrun started this process beside a first one, which speaks for all."""
-    return os.environ.get("RANK", "0") != "0"
 
 
 @app.command()
@@ -139,9 +69,9 @@ def recommend(
     from coterie.data import read_some_labels
     from coterie.methods.choosing.recommend import recommend as recommend_method
 
-    views = _read(data, drop)
+    views = read_data(data, drop)
     known = None if labels is None else read_some_labels(labels, views.n_rows)
-    found = recommend_method(views, known, n_clusters=_cluster_count(clusters), uneven=uneven)
+    found = recommend_method(views, known, n_clusters=cluster_count(clusters), uneven=uneven)
     command = found.command(str(data), None if labels is None else str(labels), drop or ())
     if as_json:
         typer.echo(json.dumps(found.as_values() | {"command": command}))
@@ -187,24 +117,24 @@ def fit(
             "--labels."
         )
     found = None if method == "auto" else find_method(method)
-    views = _read(data, drop)
+    views = read_data(data, drop)
     known = None if labels is None else read_some_labels(labels, views.n_rows)
     if found is None:
-        found = _recommended(views, known, quiet)
+        found = recommended(views, known, quiet)
     if labels is not None and not found.uses_labels:
         raise InputError(
             f"--labels goes with a method that uses labels, and {found.name} does not; see coterie methods."
         )
     estimator = found.load()
-    chosen = _settings(estimator, settings or [])
-    views = _in_memory_or_not(views, data, quiet)
+    chosen = read_settings(estimator, settings or [])
+    views = in_memory_or_not(views, data, quiet)
     the_run.create(replace)
     usual = {"random_state": seed, "checkpoint": str(the_run.checkpoint), "verbose": int(not quiet)}
-    usual |= {} if clusters is None else {"n_clusters": _cluster_count(clusters)}
+    usual |= {} if clusters is None else {"n_clusters": cluster_count(clusters)}
     model = estimator(**{name: value for name, value in usual.items() if name in estimator().get_params()})
     model.set_params(**chosen)
     started = time.perf_counter()
-    with process_group() as together, _spoken_warnings():
+    with process_group() as together, spoken_warnings():
         model.fit(views, known)
     if together.rank > 0:
         return
@@ -249,12 +179,12 @@ def predict(
     from coterie.data import column_names
     from coterie.runs import write_labels
 
-    model, the_run = _load(run_folder)
+    model, the_run = load_run(run_folder)
     left_out = the_run.dropped
     if drop is None and left_out:
         there = column_names(data)
         drop = [name for name in left_out if name in there or not there]
-    views = _read(data, drop)
+    views = read_data(data, drop)
     write_labels(output, *model.assign(views))
     if not quiet:
         typer.echo(f"{views.n_rows} rows labelled: {output}")
@@ -271,7 +201,7 @@ def evaluate(
     from coterie.data import read_labels
     from coterie.metrics import score_all
 
-    model, _ = _load(run_folder)
+    model, _ = load_run(run_folder)
     for name, value in score_all(read_labels(truth), model.labels_).items():
         typer.echo(f"{name:16} {value:.4f}")
 
@@ -308,8 +238,8 @@ def refine(
     from coterie.methods.refine import refine as refine_model
     from coterie.runs import write_labels
 
-    model, the_run = _load(run_folder)
-    views = _data_of(the_run, data)
+    model, the_run = load_run(run_folder)
+    views = data_of(the_run, data)
     refined = refine_model(
         model,
         views,
@@ -339,9 +269,9 @@ def report(
     from coterie.data import read_labels
     from coterie.explore import write_report
 
-    model, the_run = _load(run_folder)
-    views = _data_of(the_run, data)
-    shape = _image_shape(image_shape) if image_shape else getattr(model, "image_shape", None)
+    model, the_run = load_run(run_folder)
+    views = data_of(the_run, data)
+    shape = read_shape(image_shape) if image_shape else getattr(model, "image_shape", None)
     known = read_labels(truth) if truth else None
     written = write_report(
         model,
@@ -371,15 +301,15 @@ def explore(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
 ) -> None:
     """Open RUN as a page on this machine: look, name, correct, take away."""
-    _need_packages("fastapi", "uvicorn", "plotly", "pyarrow")
+    need_packages("fastapi", "uvicorn", "plotly", "pyarrow")
     from coterie.data import read_labels
     from coterie.explore.live.metadata import Metadata
     from coterie.explore.live.serving import serve
     from coterie.explore.live.session import Session
     from coterie.runs import read_confidence
 
-    model, the_run = _load(run_folder)
-    views = _data_of(the_run, data)
+    model, the_run = load_run(run_folder)
+    views = data_of(the_run, data)
     session = Session(
         model,
         views,
@@ -387,7 +317,7 @@ def explore(
         confidence=read_confidence(the_run.labels, views.n_rows),
         metadata=None if metadata is None else Metadata.read(metadata, views.n_rows),
         truth=read_labels(truth) if truth else views.labels,
-        image_shape=_image_shape(image_shape) if image_shape else getattr(model, "image_shape", None),
+        image_shape=read_shape(image_shape) if image_shape else getattr(model, "image_shape", None),
         title=Path(the_run.read_note()["data"]).stem,
         max_rows=rows,
     )
@@ -415,120 +345,3 @@ def _top(version: Annotated[bool, typer.Option("--version", help="Print the vers
 
         typer.echo(f"coterie {__version__}")
         raise typer.Exit
-
-
-def _load(folder: Path) -> tuple[Any, Any]:
-    from coterie.methods.base import load
-    from coterie.runs import Run
-
-    the_run = Run(folder)
-    the_run.check()
-    return load(the_run.model), the_run
-
-
-def _recommended(views: Any, known: Any, quiet: bool) -> Any:
-    """Return the method that is recommended for some rows, and name it."""
-    from coterie.methods.choosing.recommend import recommend as recommend_method
-    from coterie.methods.registry import find_method
-
-    found = find_method(recommend_method(views, known).method)
-    if not quiet and not _is_follower():
-        typer.echo(f"Method: {found.name}; coterie recommend says why, --method takes another.")
-    return found
-
-
-def _read(path: Path, drop: list[str] | None) -> Any:
-    """Read the data, and speak the reader's warnings as plain sentences."""
-    from coterie.data import read_views
-
-    with _spoken_warnings():
-        return read_views(path, **({"drop": drop} if drop else {}))
-
-
-def _in_memory_or_not(views: Any, path: Path, quiet: bool) -> Any:
-    """Read rows into memory where they fit; leave them on disk, and say so, where they do not."""
-    from coterie.data.memory import SHARE, fits, into_memory
-
-    if fits(views):
-        return into_memory(views)
-    if not quiet and not _is_follower():
-        typer.echo(
-            f"{path} would take {views.nbytes / 2**30:.1f} GB, more than {SHARE:.0%} of the free memory: "
-            "its rows stay on disk."
-        )
-    return views
-
-
-def _data_of(the_run: Any, moved_to: Path | None) -> Any:
-    """Return the rows that a run was fitted on."""
-    facts = the_run.read_note()
-    where = moved_to if moved_to is not None else Path(facts["data"])
-    if not where.exists():
-        raise InputError(f"The data are not at {where}; give --data the place where they are now.")
-    views = _read(where, the_run.dropped)
-    if views.n_rows != facts["rows"]:
-        raise InputError(
-            f"The data have {views.n_rows} rows, the run had {facts['rows']}; give --data the same rows."
-        )
-    return views
-
-
-def _need_packages(*names: str) -> None:
-    """Say in one sentence how to install what the page needs and this machine lacks."""
-    for name in names:
-        if importlib.util.find_spec(name) is None:
-            raise InputError(f"coterie explore needs {name}: pip install 'coterie[explore]'.")
-
-
-@contextmanager
-def _spoken_warnings() -> Iterator[None]:
-    """Print warnings of a method as plain sentences."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
-        yield
-    spoken = [] if _is_follower() else [one for one in caught if issubclass(one.category, UserWarning)]
-    for message in dict.fromkeys(str(one.message) for one in spoken):
-        typer.echo(f"coterie: {message}", err=True)
-
-
-def _cluster_count(text: str | None) -> int | str:
-    """Return a number of clusters as it was typed."""
-    if text is None or text == "auto":
-        return "auto"
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError(f"--clusters {text} is neither a whole number nor auto.") from None
-
-
-def _settings(method: Any, given: list[str]) -> dict[str, Any]:
-    """Return NAME=VALUE pairs as parameters; values are read as JSON where they are JSON."""
-    known = method().get_params()
-    chosen = {}
-    for item in given:
-        name, equals, text = item.partition("=")
-        if not equals:
-            raise InputError(f"--set {item} is not NAME=VALUE.")
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else "see the method's page for its parameters."
-            raise InputError(f"{method.__name__} has no parameter {name!r}; {hint}")
-        chosen[name] = _value(text)
-    return chosen
-
-
-def _value(text: str) -> Any:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return {"None": None, "True": True, "False": False}.get(text, text)
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _image_shape(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(size) for size in text.lower().split("x"))
-    except ValueError:
-        raise InputError(
-            f"--image-shape {text} is not sizes with x between them, such as 28x28 or 3x32x32."
-        ) from None

@@ -1,0 +1,69 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+import typer
+
+from coterie.cli.commands import app
+from coterie.cli.inputs import is_follower
+from coterie.errors import InputError
+
+__all__ = ["Stopped", "app", "main", "run"]
+
+
+class Stopped(BaseException):
+    """SIGTERM came: the run ends at once, and its last checkpoint stays."""
+
+
+def main() -> None:
+    """Run the command line; a mistake of the user's ends in one sentence and exit code 2."""
+    signal.signal(signal.SIGTERM, _stop)
+    sys.exit(run(sys.argv[1:]))
+
+
+def _stop(number: int, frame: Any) -> None:
+    raise Stopped
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code."""
+    try:
+        result = typer.main.get_command(app).main(arguments, prog_name="coterie", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except InputError as error:
+        return _fail(str(error))
+    except OSError as error:
+        return _fail(f"{error.filename or 'A file'}: {error.strerror or error}.")
+    except MemoryError as error:
+        return _fail(
+            f"There is not enough memory ({error or 'no more is known'}); close other programs or use fewer rows."
+        )
+    except KeyboardInterrupt:
+        return _fail("Interrupted.", code=130)
+    except Stopped:
+        return _fail(
+            "Stopped by SIGTERM; an unfinished fit goes on when the same command is run again.", code=143
+        )
+    except Exception as error:
+        if hasattr(error, "format_message"):
+            return _fail(f"{error.format_message()} See coterie --help.")
+        if isinstance(error, (typer.Exit, typer.Abort)):
+            return getattr(error, "exit_code", 1)
+        if os.environ.get("COTERIE_DEBUG"):
+            raise
+        return _fail(
+            f"This is a bug in coterie ({type(error).__name__}: {error}); "
+            "COTERIE_DEBUG=1 shows where, please report it.",
+            code=1,
+        )
+
+
+def _fail(message: str, code: int = 2) -> int:
+    who = f" (process {os.environ['RANK']})" if is_follower() else ""
+    print(f"coterie{who}: " + " ".join(message.split()), file=sys.stderr)
+    return code

@@ -1,0 +1,80 @@
+"""Options that several commands share, and how what was typed is read."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from coterie.errors import InputError
+
+Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder that coterie fit wrote.")]
+Clusters = Annotated[
+    str | None,
+    typer.Option("--clusters", "-k", metavar="K", help="How many clusters to find, or auto."),
+]
+MovedData = Annotated[Path | None, typer.Option(help="Where the data are now, if they were moved.")]
+ShownClasses = Annotated[Path | None, typer.Option(metavar="FILE", help="Known classes, to be shown beside.")]
+ImageShape = Annotated[str | None, typer.Option(metavar="HxW", help="Rows are images, for instance 28x28.")]
+DataPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA", help=".npy, .npz, .mat, .csv, .parquet, .zarr, .h5mu or a folder of .npy."
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop",
+        metavar="COLUMN",
+        help="A column of a CSV or Parquet file to leave out, by name or number from 0; repeatable.",
+    ),
+]
+
+
+def cluster_count(text: str | None) -> int | str:
+    """Return a number of clusters as it was typed."""
+    if text is None or text == "auto":
+        return "auto"
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"--clusters {text} is neither a whole number nor auto.") from None
+
+
+def read_settings(method: Any, given: list[str]) -> dict[str, Any]:
+    """Return NAME=VALUE pairs as parameters; values are read as JSON where they are JSON."""
+    known = method().get_params()
+    chosen = {}
+    for item in given:
+        name, equals, text = item.partition("=")
+        if not equals:
+            raise InputError(f"--set {item} is not NAME=VALUE.")
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "see the method's page for its parameters."
+            raise InputError(f"{method.__name__} has no parameter {name!r}; {hint}")
+        chosen[name] = _value(text)
+    return chosen
+
+
+def _value(text: str) -> Any:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {"None": None, "True": True, "False": False}.get(text, text)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def read_shape(text: str) -> tuple[int, ...]:
+    """Return the sizes of an image."""
+    try:
+        return tuple(int(size) for size in text.lower().split("x"))
+    except ValueError:
+        raise InputError(
+            f"--image-shape {text} is not sizes with x between them, such as 28x28 or 3x32x32."
+        ) from None
