@@ -5,8 +5,12 @@ import os
 # Many small networks train here: one thread is faster than several that wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import pytest
 import torch
 from hypothesis import settings
+
+from coterie.engine import schedule
+from coterie.methods.parts import RunSettings
 
 torch.set_num_threads(1)
 
@@ -14,3 +18,10 @@ torch.set_num_threads(1)
 # a failure that comes and goes says nothing about the change at hand.
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
+
+
+@pytest.fixture
+def short_training(monkeypatch):
+    """Pages show defaults; in their tests a short training will do."""
+    monkeypatch.setattr(RunSettings, "least_steps", 40)
+    monkeypatch.setattr(schedule, "_MOST_EPOCHS", 4)

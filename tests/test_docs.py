@@ -6,12 +6,13 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
+import torch.distributed as dist
 import typer
+from sklearn.datasets import make_blobs
 
 from coterie import cli
-from coterie.engine import schedule
-from coterie.methods.parts import RunSettings
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -23,18 +24,24 @@ def python_blocks(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page)], ids=lambda page: page.name)
-def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, short_training):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        RunSettings, "least_steps", 40
-    )  # the pages show defaults; here a short training will do
-    monkeypatch.setattr(schedule, "_MOST_EPOCHS", 4)
+    np.save("rows.npy", make_blobs(60, centers=10, random_state=0)[0])
+    for name, value in {
+        "RANK": "0",
+        "WORLD_SIZE": "1",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "0",
+    }.items():
+        monkeypatch.setenv(name, value)  # as torchrun does
     module = ModuleType(
         "a_page_of_the_docs"
     )  # what a page defines can be imported, as in a file of its reader's
     monkeypatch.setitem(sys.modules, module.__name__, module)
     for block in python_blocks(page):
         exec(compile(block, str(page), "exec"), module.__dict__)
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def test_links_between_pages_lead_somewhere():

@@ -5,7 +5,7 @@ import torch.nn.functional as F  # noqa: N812
 from hypothesis import strategies as st
 
 from coterie.methods.mvsib.attraction import Pairs
-from coterie.methods.mvsib.contrast import contrasts
+from coterie.methods.mvsib.contrast import Asked, contrasts
 
 seeds = st.integers(0, 10_000)
 
@@ -50,9 +50,9 @@ def positive_of(pairs):
 
 
 def row_contrast(view, consensus, pairs, tau):
-    return contrasts(view, consensus, pairs, tau).rows
+    return contrasts([Asked(view, consensus, pairs)], tau)[0].rows
 
 
 def cross_contrast(rows, kin, tau):
     eye = torch.eye(len(rows), dtype=rows.dtype)
-    return contrasts(rows, rows.detach(), pairs_of(eye, 1 - eye), tau, kin).across
+    return contrasts([Asked(rows, rows.detach(), pairs_of(eye, 1 - eye), kin)], tau)[0].across

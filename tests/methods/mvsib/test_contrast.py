@@ -20,7 +20,7 @@ from tests.methods.mvsib.problems import (
 )
 
 from coterie.methods.mvsib.attraction import row_pairs
-from coterie.methods.mvsib.contrast import Pseudo, cluster_contrast, contrasts, pair_weights
+from coterie.methods.mvsib.contrast import Asked, Pseudo, cluster_contrast, contrasts, pair_weights
 
 N_ROWS, N_CLUSTERS = 10, 4
 modes = st.sampled_from(["denominator", "numerator", "both"])
@@ -245,7 +245,10 @@ def test_the_gradients_of_both_contrasts_are_those_of_their_values(seed, tau, mo
     kin = pair_weights(labels, torch.rand(N_ROWS, generator=source(seed), dtype=torch.float64))
 
     def both(view, consensus):
-        return tuple(contrasts(view, view if alone else consensus, pairs, tau, kin))
+        found = contrasts(
+            [Asked(view, view if alone else consensus, pairs, kin), Asked(consensus, view, pairs)], tau
+        )
+        return *found[0], found[1].rows
 
     assert torch.autograd.gradcheck(both, [view.requires_grad_(), consensus.requires_grad_()], atol=1e-4)
 

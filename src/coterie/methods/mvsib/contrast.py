@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -93,14 +94,26 @@ class Contrasts(NamedTuple):
     across: Tensor
 
 
-def contrasts(
-    view: Tensor,
-    consensus: Tensor,
-    pairs: Pairs,
-    tau: float,
-    kin: Tensor | None = None,
-    collectives: Collectives = ALONE,
-) -> Contrasts:
+class Asked(NamedTuple):
+    """A view whose contrasts are asked for.
+
+    Attributes
+    ----------
+    view, consensus : Tensor of shape (b, d)
+        Unit rows; the same tensor twice is the consensus beside itself.
+    pairs : Pairs
+        Of all rows, or of this process's part of them.
+    kin : Tensor of shape (l, b), optional
+        The weights S of pairs, from `pair_weights`; they get no gradient.
+    """
+
+    view: Tensor
+    consensus: Tensor
+    pairs: Pairs
+    kin: Tensor | None = None
+
+
+def contrasts(asked: Sequence[Asked], tau: float, collectives: Collectives = ALONE) -> list[Contrasts]:
     r"""Return the contrast of rows (Eq. 44 in the form of the specification) and that across rows (Eq. 49).
 
     .. math:: -\log \frac{\sum_+ w_{ij} e^{z_i \bar z_j / \tau}}
@@ -112,14 +125,9 @@ def contrasts(
 
     Parameters
     ----------
-    view, consensus : Tensor of shape (b, d)
-        Unit rows; the same tensor twice is the consensus beside itself.
-    pairs : Pairs
-        Of all rows, or of this process's part of them.
+    asked : sequence of Asked
     tau : float
         At least 0.025.
-    kin : Tensor of shape (l, b), optional
-        The weights S of pairs, from `pair_weights`; they get no gradient.
     collectives : Collectives
         Processes that all have these rows, and share the sums over i.
 
@@ -127,55 +135,63 @@ def contrasts(
     --------
     >>> rows = torch.eye(2)
     >>> pairs = Pairs(torch.tensor([[0, 1], [0, 1]]), torch.ones(2), 1 - torch.eye(2))
-    >>> float(contrasts(rows, rows, pairs, tau=0.05).rows) < 1e-6
+    >>> float(contrasts([Asked(rows, rows, pairs)], tau=0.05)[0].rows) < 1e-6
     True
     """
-    others = view if view is consensus else torch.cat([consensus, view])
-    return Contrasts(*_Contrasts.apply(view, others, pairs, kin, tau, collectives))
+    others = [
+        one.view if one.view is one.consensus else torch.cat([one.consensus, one.view]) for one in asked
+    ]
+    losses = _Contrasts.apply(asked, tau, collectives, *others)
+    return [Contrasts(*pair) for pair in zip(losses[::2], losses[1::2], strict=True)]
 
 
 class _Contrasts(torch.autograd.Function):
-    """The contrasts of rows (b, d) with one or two tables of b others, one below the other, the last their own view.
+    """The contrasts of rows with one or two tables of b others, one below the other, the last their own view.
 
     Both need the same cosines, and their gradients are written out and taken at once, while a few lines of the table
     of cosines are at hand: autograd would write a dozen such tables, and most of an epoch's time would go there.
     With e = exp(cosine / tau) and the sums A of the numerator and D of the denominator, the gradient for a cosine is
     (omega e / D + e / D - w e / A) / tau, the last two for the few pairs that attract; and 1 / D is taken by the
-    products with rows.
+    products with rows. What processes add up travels once, for all views together.
     """
 
     @staticmethod
     def forward(
-        ctx: Any,
-        rows: Tensor,
-        others: Tensor,
-        pairs: Pairs,
-        kin: Tensor | None,
-        tau: float,
-        collectives: Collectives,
-    ) -> tuple[Tensor, Tensor]:
-        sizes = [rows.numel(), others.numel(), rows.numel(), 3]
-        found = rows.new_zeros(sum(sizes))  # gradients and sums, which travel together
-        by_line, by_column, across, sums = found.split(sizes)
-        steps = Steps(by_line.view_as(rows), by_column.view_as(others), across.view_as(rows))
-        for start in range(0, len(pairs.negative), _LINES):
-            lines = slice(start, min(start + _LINES, len(pairs.negative)))
-            some_kin = None if kin is None else kin[lines]
-            sums += _add_lines(rows, others, pairs.of_lines(lines), some_kin, tau, steps)
-        by_line, by_column, across, sums = collectives.sum(found).split(sizes)
-        n_paired = sums[2].clamp(min=1)
-        ctx.save_for_backward(
-            by_line.view_as(rows) / (tau * len(rows)),
-            by_column.view_as(others) / (tau * len(rows)),
-            across.view_as(rows) / (tau * n_paired),
-        )
-        return sums[0] / len(rows), sums[1] / n_paired
+        ctx: Any, asked: Sequence[Asked], tau: float, collectives: Collectives, *others: Tensor
+    ) -> tuple[Tensor, ...]:
+        sizes = []
+        for one, table in zip(asked, others, strict=True):
+            sizes += [table.numel(), 0 if one.kin is None else one.view.numel(), 3]
+        found = others[0].new_zeros(sum(sizes))
+        parts = found.split(sizes)
+        for i, (one, table) in enumerate(zip(asked, others, strict=True)):
+            by_rows, across, sums = parts[3 * i : 3 * i + 3]
+            steps = Steps(by_rows.view_as(table), across.view(-1, table.shape[1]))
+            for start in range(0, len(one.pairs.negative), _LINES):
+                lines = slice(start, min(start + _LINES, len(one.pairs.negative)))
+                some_kin = None if one.kin is None else one.kin[lines]
+                sums += _add_lines(table, len(one.view), one.pairs.of_lines(lines), some_kin, tau, steps)
+        parts = collectives.sum(found).split(sizes)
+        steps_of, losses = [], []
+        for i, (one, table) in enumerate(zip(asked, others, strict=True)):
+            by_rows, across, sums = parts[3 * i : 3 * i + 3]
+            n_rows, n_paired = len(one.view), sums[2].clamp(min=1)
+            steps_of += [by_rows.view_as(table) / (tau * n_rows)]
+            steps_of += [across.view(-1, table.shape[1]) / (tau * n_paired)]
+            losses += [sums[0] / n_rows, sums[1] / n_paired]
+        ctx.save_for_backward(*steps_of)
+        return tuple(losses)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, by_rows: Tensor, by_across: Tensor) -> tuple[Tensor | None, ...]:
-        step, step_others, step_across = ctx.saved_tensors
-        return by_rows * step + by_across * step_across, by_rows * step_others, None, None, None, None
+    def backward(ctx: Any, *by_losses: Tensor) -> tuple[Tensor | None, ...]:
+        found, saved = [], ctx.saved_tensors
+        for i in range(0, len(saved), 2):
+            step = by_losses[i] * saved[i]
+            if len(saved[i + 1]):
+                step[-len(saved[i + 1]) :] += by_losses[i + 1] * saved[i + 1]
+            found.append(step)
+        return None, None, None, *found
 
 
 class Steps(NamedTuple):
@@ -183,21 +199,21 @@ class Steps(NamedTuple):
 
     Attributes
     ----------
-    by_line, by_column : Tensor of shape (b, d) and (b or 2 b, d)
-        Of the contrast of rows, for the rows and for the others.
+    rows : Tensor of shape (b or 2 b, d)
+        Of the contrast of rows, for all that rows are compared with.
     across : Tensor of shape (b, d)
+        Of that across rows, for the rows of the view; empty where it is not asked for.
     """
 
-    by_line: Tensor
-    by_column: Tensor
+    rows: Tensor
     across: Tensor
 
 
 def _add_lines(
-    rows: Tensor, others: Tensor, pairs: Pairs, kin: Tensor | None, tau: float, steps: Steps
+    others: Tensor, n_rows: int, pairs: Pairs, kin: Tensor | None, tau: float, steps: Steps
 ) -> Tensor:
     """Add the gradients of some lines, and return the sums of both losses and the number of paired rows, (3,)."""
-    n_rows, n_lines, (line, column) = len(rows), len(pairs.negative), pairs.places
+    rows, n_lines, (line, column) = others[-n_rows:], len(pairs.negative), pairs.places
     lines = slice(pairs.start, pairs.start + n_lines)
     asked = rows[lines]
     table = asked / tau @ others.T
@@ -225,8 +241,8 @@ def _add_lines(
     total = linked + table.sum(1)
     table.index_put_((line, column), pulls * (1 - pairs.weights * (total / attract)[line]), accumulate=True)
     factor = 1 / total[:, None]
-    steps.by_line[lines] += factor * (table @ others)
-    steps.by_column.add_(table.T @ (factor * asked))
+    steps.rows[-n_rows:][lines] += factor * (table @ others)
+    steps.rows.add_(table.T @ (factor * asked))
     return torch.stack([(total.log() - attract.log()).sum(), across, n_paired])
 
 

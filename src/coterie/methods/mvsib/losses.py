@@ -89,15 +89,16 @@ def mean_contrasts(
     scene: Scene, pairs: attraction.Pairs, tau: float, kin: Tensor | None = None
 ) -> contrast.Contrasts:
     """Return the contrasts of rows and across rows, of the consensus and of each view, their means."""
-    found, together = scene.found, scene.collectives
-    losses = [contrast.contrasts(found.consensus, found.consensus, pairs, tau, kin, together)]
+    found = scene.found
+    asked = [contrast.Asked(found.consensus, found.consensus, pairs, kin)]
     for v, own in scene.views:
         some, some_kin = pairs, kin
         if own is not None:
             some = pairs.among(own)
             some_kin = None if kin is None else contrast.summing_to_one(kin[pairs.lines_of(own)][:, own])
         view, consensus = _of(found.views[v], own), _of(found.consensus, own)
-        losses.append(contrast.contrasts(view, consensus, some, tau, some_kin, together))
+        asked.append(contrast.Asked(view, consensus, some, some_kin))
+    losses = contrast.contrasts(asked, tau, scene.collectives)
     return contrast.Contrasts(*(torch.stack(one).mean() for one in zip(*losses, strict=True)))
 
 

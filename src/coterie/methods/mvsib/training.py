@@ -122,7 +122,7 @@ class MVSIBTask:
         whole = batch.with_partners().distinct()
         rows = whole.rows
         mine = self.network(self._seen(whole.views), self._present(rows[whole.own]))
-        found = self._joined(mine, whole)
+        found, guess = self._joined(mine, self.network.predicted_doubt(mine.consensus), whole)
         near = torch.zeros(2, 0, dtype=torch.long) if self.pairs is None else self.pairs.among(rows)
         near = near.to(self.device)
         terms: dict[str, Tensor] = {}
@@ -134,8 +134,7 @@ class MVSIBTask:
         if stage == 0:
             terms["rows"] = settings.row_weight * no_clusters(scene, settings.tau)
         else:
-            guess = self.network.predicted_doubt(mine.consensus)
-            terms |= self._cluster_terms(rows, scene, joined(guess, whole, self.collectives), stage)
+            terms |= self._cluster_terms(rows, scene, guess, stage)
         return {"loss": torch.stack(list(terms.values())).sum(), **terms}, None
 
     def after_step(self, carried: None) -> None:
@@ -249,13 +248,14 @@ class MVSIBTask:
 
     # Losses of the stages
 
-    def _joined(self, mine: Embedded, batch: Batch) -> Embedded:
-        """Return the rows of all processes as they are embedded."""
+    def _joined(self, mine: Embedded, guess: Tensor, batch: Batch) -> tuple[Embedded, Tensor]:
+        """Return the rows of all processes as they are embedded, and how uncertain they are thought."""
         if self.collectives.size == 1:
-            return mine
-        everything = joined(torch.cat([*mine.views, mine.consensus], dim=1), batch, self.collectives)
-        *views, consensus = everything.split(mine.consensus.shape[1], dim=1)
-        return Embedded([], [], list(views), consensus, self._present(batch.rows))
+            return mine, guess
+        everything = torch.cat([*mine.views, mine.consensus, guess[:, None]], dim=1)
+        width = mine.consensus.shape[1]
+        *views, consensus, guess = joined(everything, batch, self.collectives).split(width, dim=1)
+        return Embedded([], [], list(views), consensus, self._present(batch.rows)), guess[:, 0]
 
     def _cluster_terms(self, rows: np.ndarray, scene: Scene, guess: Tensor, stage: int) -> dict[str, Tensor]:
         """Return the losses of rows with clusters; `guess` is how uncertain the network thinks them, (b,)."""
