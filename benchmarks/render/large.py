@@ -1,4 +1,4 @@
-"""Tables of the page "when one machine is not enough": sizes up to a billion rows, killed runs, spoilt files."""
+"""Tables of the page "when one machine is not enough": processes, sizes, killed runs, spoilt files."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from benchmarks.render.figures import Record, amount, made_by, table
 from benchmarks.subspaces import WIDTH
 from benchmarks.views import WIDTHS
 from coterie.data.batches import CHAMBER_BYTES
+from coterie.methods.registry import find_method
 
 SIZES = (10**6, 10**7, 10**8, 10**9)
 ROW_BYTES = 100
@@ -111,6 +112,27 @@ def _line(cost: Cost, how: str) -> list[str]:
         amount(cost.disk_gb),
         how,
     ]
+
+
+def together() -> str:
+    """Return the rate of training of two processes beside that of one, the newest reading of each case."""
+    newest = {(one["method"], one["batch_size"]): one for one in read_records("processes")}
+    lines = [
+        [find_method(one["method"]).name, f"{one['batch_size']:,}", f"{one['rows_per_second']:,}",
+         f"{one['rows_per_second_of_two']:,}", f"{one['ratio']:.2f}", f"{one['most_possible']:.2f}",
+         f"{one['same_clusters']:.3f}"]
+        for _, one in sorted(newest.items())
+    ]  # fmt: skip
+    headers = (
+        "method",
+        "batch",
+        "rows a second",
+        "of two",
+        "ratio",
+        "two that share nothing",
+        "same clusters",
+    )
+    return table(headers, lines) + "\n" + made_by("python -m benchmarks processes")
 
 
 def killed() -> str:

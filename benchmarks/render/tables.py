@@ -115,6 +115,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "explorer": explorer,
     "choosing": choices.choosing,
     "counting": choices.counting,
+    "together": large.together,
     "sizing": large.sizing,
     "killed": large.killed,
     "fuzzed": large.fuzzed,

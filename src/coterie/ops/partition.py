@@ -7,8 +7,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from coterie.ops.anchors import anchor_partition
+from coterie.ops.anchors import anchor_count, anchor_partition
 from coterie.ops.distances import nearest
+from coterie.ops.groups import count_and_sum
 from coterie.ops.kmeans import kmeans
 from coterie.ops.matching import match_centers
 
@@ -17,6 +18,10 @@ _KMEANS_SEEDS = 30
 _PIECES = 10
 _PIECE_ROWS = 5_000
 _STABLE = 0.95
+_MOST_ANCHORS = 2_000  # whose eigenvectors take seconds
+_MOST_ROWS = 100_000
+_ROWS_A_CLUSTER = 100
+_PLACES = 2_000
 
 
 def partition(
@@ -29,6 +34,9 @@ def partition(
     n_restarts: int = 20,
 ) -> Tensor:
     """Return labels of the rows by k-means or by spectral clustering on an anchor graph.
+
+    Of more than 100,000 rows, or a hundred a cluster, so many are partitioned and the others follow them. For more
+    than 200 clusters of thousands of rows "graph" is k-means too: its eigenvectors would take memory and hours.
 
     Parameters
     ----------
@@ -61,6 +69,10 @@ def partition(
         found = kmeans(rows, n_clusters, generator=generator, n_init=n_init, quiet=True)
         return nearest(rows, found.centers)[0], found.centers
 
+    if anchor_count(len(rows), n_clusters) > _MOST_ANCHORS:
+        how = "kmeans"
+    if len(rows) > max(_MOST_ROWS, _ROWS_A_CLUSTER * n_clusters):
+        return _by_sample(rows, n_clusters, how, generator, score, n_restarts)
     if how == "kmeans":
         return by_kmeans()[0]
     drawn = [
@@ -74,6 +86,37 @@ def partition(
     if best is labels and others and not comes_again(rows, centers, seed=generator.initial_seed()):
         return others[0]
     return best
+
+
+def _by_sample(
+    rows: Tensor,
+    n_clusters: int,
+    how: str,
+    generator: torch.Generator,
+    score: Callable[[Tensor], float] | None,
+    n_restarts: int,
+) -> Tensor:
+    """Partition some rows, and let all others follow: the nearest mean, or most of those in the same place."""
+    size = max(_MOST_ROWS, _ROWS_A_CLUSTER * n_clusters)
+    chosen = torch.randperm(len(rows), generator=generator)[:size].to(rows.device)
+    sample = rows[chosen]
+    if how == "kmeans":
+        labels = partition(sample, n_clusters, how, generator=generator)
+        counts, sums = count_and_sum(sample, labels, n_clusters)
+        return nearest(rows, sums / counts.clamp(min=1)[:, None])[0]
+    centers = kmeans(sample, _PLACES, generator=generator, n_init=1, max_iter=20, quiet=True).centers
+    centers = centers[nearest(sample, centers)[0].unique()]
+    places = nearest(rows, centers)[0]
+
+    def spread(labels: Tensor) -> Tensor:
+        votes = torch.zeros(len(centers), n_clusters, device=rows.device)
+        votes.index_put_((places[chosen], labels), torch.ones(()).to(votes), accumulate=True)
+        found = votes.argmax(1)[places]
+        found[chosen] = labels
+        return found
+
+    rated = None if score is None else lambda labels: score(spread(labels))
+    return spread(partition(sample, n_clusters, how, generator=generator, score=rated, n_restarts=n_restarts))
 
 
 def comes_again(rows: Tensor, centers: Tensor, *, seed: int) -> bool:

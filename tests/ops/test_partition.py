@@ -1,0 +1,66 @@
+"""Partitions of many rows, and of few into many clusters."""
+
+import pytest
+import torch
+
+from coterie.metrics import accuracy
+from coterie.ops import partition as module
+from coterie.ops.partition import partition
+
+
+def source(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def rings(n_rows, seed=0):
+    """Two rings, one inside the other, which no means tell apart."""
+    kinds = torch.arange(n_rows) % 2
+    angles = torch.rand(n_rows, generator=source(seed)) * 6.2832
+    rows = (1 + 2 * kinds)[:, None] * torch.stack([angles.cos(), angles.sin()], 1)
+    return rows + 0.05 * torch.randn(n_rows, 2, generator=source(seed + 1)), kinds
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Only a few hundred rows are partitioned, the others follow."""
+    monkeypatch.setattr(module, "_MOST_ROWS", 400)
+    monkeypatch.setattr(module, "_PLACES", 60)
+
+
+def test_rows_follow_those_of_their_place_through_curved_clusters(few):
+    rows, kinds = rings(3000)
+    labels = partition(rows, 2, "graph", generator=source())
+    assert accuracy(kinds, labels) > 0.99
+
+
+def test_with_kmeans_rows_follow_the_nearest_mean(few):
+    kinds = torch.arange(3000) % 3
+    rows = 8.0 * kinds[:, None] + torch.randn(3000, 1, generator=source())
+    labels = partition(rows, 3, "kmeans", generator=source())
+    assert accuracy(kinds, labels) > 0.99
+    means = torch.stack([rows[labels == c].mean(0) for c in range(3)])
+    nearest = (rows - means.T).abs().argmin(1)
+    assert (nearest == labels).float().mean() > 0.999
+
+
+def test_partitions_of_a_sample_are_rated_by_the_labels_of_all_rows(few):
+    rows, kinds = rings(3000)
+    seen = []
+
+    def score(labels):
+        seen.append(labels)
+        return accuracy(kinds, labels)
+
+    labels = partition(rows, 2, "graph", generator=source(), score=score, n_restarts=3)
+    assert {len(one) for one in seen} == {3000}
+    assert len(seen) == 4  # the last is that of k-means
+    assert accuracy(kinds, labels) == max(accuracy(kinds, one) for one in seen)
+
+
+def test_many_clusters_are_those_of_kmeans_and_no_large_graph_is_made(monkeypatch):
+    monkeypatch.setattr(module, "anchor_partition", None)
+    truth = torch.arange(4200) % 210
+    rows = 20.0 * torch.randn(210, 6, generator=source())[truth] + torch.randn(4200, 6, generator=source(1))
+    labels = partition(rows, 210, "graph", generator=source())
+    assert len(labels.unique()) == 210
+    assert accuracy(truth, labels) > 0.9
