@@ -113,7 +113,7 @@ def test_a_worker_that_dies_is_started_again_and_the_run_ends_as_if_nothing_had_
     blobs, tmp_path, undisturbed
 ):
     fit = ["-m", "coterie", *arguments("pcx", blobs, tmp_path / "run"), *LONG]
-    launched = after_a_checkpoint(tmp_path / "run", "--max-restarts", "1", *fit)
+    launched = after_a_checkpoint(tmp_path / "run", "--max-restarts", "3", *fit)
     victims = [worker for parent, worker in process_of_rank(1) if parent == launched.pid]
     assert len(victims) == 1
     os.kill(victims[0], signal.SIGKILL)

@@ -41,16 +41,20 @@ class ProcessGroup:
         try:
             dist.all_reduce(shared, operation)
         except RuntimeError as error:  # gloo and NCCL say so when the connection to another process is gone
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise InputError(
-                f"Another process of this run was lost ({reason}): start the same command again, and it goes on from "
-                "the last checkpoint."
-            ) from error
+            raise _lost(error) from error
         shared = shared.to(tensor.dtype)
         if isinstance(values, Tensor):
             return shared.to(tensor.device)  # type: ignore[return-value]
         array = shared.cpu().numpy()
         return array if isinstance(values, np.ndarray) else type(values)(array)  # type: ignore[call-arg, return-value]
+
+
+def _lost(error: Exception) -> InputError:
+    reason = (str(error).splitlines() or [type(error).__name__])[0]
+    return InputError(
+        f"Another process of this run was lost ({reason}): start the same command again, and it goes on from "
+        "the last checkpoint."
+    )
 
 
 def current_collectives() -> Collectives:
@@ -82,7 +86,10 @@ def process_group() -> Iterator[Collectives]:
     on_gpu = torch.cuda.is_available()
     if on_gpu:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl" if on_gpu else "gloo")
+    try:
+        dist.init_process_group("nccl" if on_gpu else "gloo")
+    except (RuntimeError, ValueError) as error:
+        raise _lost(error) from error
     try:
         yield current_collectives()
     finally:

@@ -122,7 +122,8 @@ class MVSIBTask:
         whole = batch.with_partners().distinct()
         rows = whole.rows
         mine = self.network(self._seen(whole.views), self._present(rows[whole.own]))
-        found, guess = self._joined(mine, self.network.predicted_doubt(mine.consensus), whole)
+        guess = None if stage == 0 else self.network.predicted_doubt(mine.consensus)
+        found, guess = self._joined(mine, guess, whole)
         near = torch.zeros(2, 0, dtype=torch.long) if self.pairs is None else self.pairs.among(rows)
         near = near.to(self.device)
         terms: dict[str, Tensor] = {}
@@ -131,7 +132,7 @@ class MVSIBTask:
             error = added(part * self.network.reconstruction(mine), self.collectives)
             terms["reconstruction"] = settings.reconstruction_weight * error
         scene = Scene(found, near, self._idle, self.collectives)
-        if stage == 0:
+        if guess is None:
             terms["rows"] = settings.row_weight * no_clusters(scene, settings.tau)
         else:
             terms |= self._cluster_terms(rows, scene, guess, stage)
@@ -248,14 +249,17 @@ class MVSIBTask:
 
     # Losses of the stages
 
-    def _joined(self, mine: Embedded, guess: Tensor, batch: Batch) -> tuple[Embedded, Tensor]:
-        """Return the rows of all processes as they are embedded, and how uncertain they are thought."""
+    def _joined(self, mine: Embedded, guess: Tensor | None, batch: Batch) -> tuple[Embedded, Tensor | None]:
+        """Return the rows of all processes as they are embedded, and how uncertain they are thought, if they are."""
         if self.collectives.size == 1:
             return mine, guess
-        everything = torch.cat([*mine.views, mine.consensus, guess[:, None]], dim=1)
-        width = mine.consensus.shape[1]
-        *views, consensus, guess = joined(everything, batch, self.collectives).split(width, dim=1)
-        return Embedded([], [], list(views), consensus, self._present(batch.rows)), guess[:, 0]
+        parts = [*mine.views, mine.consensus, *([] if guess is None else [guess[:, None]])]
+        everything = joined(torch.cat(parts, dim=1), batch, self.collectives)
+        *views, consensus = everything[:, : everything.shape[1] - (guess is not None)].split(
+            mine.consensus.shape[1], dim=1
+        )
+        found = Embedded([], [], list(views), consensus, self._present(batch.rows))
+        return found, None if guess is None else everything[:, -1]
 
     def _cluster_terms(self, rows: np.ndarray, scene: Scene, guess: Tensor, stage: int) -> dict[str, Tensor]:
         """Return the losses of rows with clusters; `guess` is how uncertain the network thinks them, (b,)."""
