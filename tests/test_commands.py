@@ -113,7 +113,7 @@ def test_a_wrong_command_is_noticed(place):
         ["python", "nowhere.py"],
         ["rm", "-r"],
     ):
-        with pytest.raises(AssertionError):
+        with pytest.raises(AssertionError, match=re.escape(line[1])):
             check(line)
     with pytest.raises(Exception, match="No such option"):
         check(["python", "-m", "benchmarks", "disk", "--coffee"])

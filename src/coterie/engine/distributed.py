@@ -88,7 +88,7 @@ def process_group() -> Iterator[Collectives]:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     try:
         dist.init_process_group("nccl" if on_gpu else "gloo")
-    except (RuntimeError, ValueError) as error:
+    except RuntimeError as error:
         raise _lost(error) from error
     try:
         yield current_collectives()

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from coterie.ops.anchors import anchor_count, anchor_partition
 from coterie.ops.distances import nearest
-from coterie.ops.groups import count_and_sum
+from coterie.ops.groups import cluster_means
 from coterie.ops.kmeans import kmeans
 from coterie.ops.matching import match_centers
 
@@ -71,8 +71,10 @@ def partition(
 
     if anchor_count(len(rows), n_clusters) > _MOST_ANCHORS:
         how = "kmeans"
-    if len(rows) > max(_MOST_ROWS, _ROWS_A_CLUSTER * n_clusters):
-        return _by_sample(rows, n_clusters, how, generator, score, n_restarts)
+    most = max(_MOST_ROWS, _ROWS_A_CLUSTER * n_clusters)
+    if len(rows) > most:
+        chosen = torch.randperm(len(rows), generator=generator)[:most].to(rows.device)
+        return _by_sample(rows, chosen, n_clusters, how, generator, score, n_restarts)
     if how == "kmeans":
         return by_kmeans()[0]
     drawn = [
@@ -90,6 +92,7 @@ def partition(
 
 def _by_sample(
     rows: Tensor,
+    chosen: Tensor,
     n_clusters: int,
     how: str,
     generator: torch.Generator,
@@ -97,13 +100,10 @@ def _by_sample(
     n_restarts: int,
 ) -> Tensor:
     """Partition some rows, and let all others follow: the nearest mean, or most of those in the same place."""
-    size = max(_MOST_ROWS, _ROWS_A_CLUSTER * n_clusters)
-    chosen = torch.randperm(len(rows), generator=generator)[:size].to(rows.device)
     sample = rows[chosen]
     if how == "kmeans":
         labels = partition(sample, n_clusters, how, generator=generator)
-        counts, sums = count_and_sum(sample, labels, n_clusters)
-        return nearest(rows, sums / counts.clamp(min=1)[:, None])[0]
+        return nearest(rows, cluster_means(sample, labels, n_clusters))[0]
     centers = kmeans(sample, _PLACES, generator=generator, n_init=1, max_iter=20, quiet=True).centers
     centers = centers[nearest(sample, centers)[0].unique()]
     places = nearest(rows, centers)[0]

@@ -254,12 +254,11 @@ class MVSIBTask:
         if self.collectives.size == 1:
             return mine, guess
         parts = [*mine.views, mine.consensus, *([] if guess is None else [guess[:, None]])]
-        everything = joined(torch.cat(parts, dim=1), batch, self.collectives)
-        *views, consensus = everything[:, : everything.shape[1] - (guess is not None)].split(
-            mine.consensus.shape[1], dim=1
-        )
-        found = Embedded([], [], list(views), consensus, self._present(batch.rows))
-        return found, None if guess is None else everything[:, -1]
+        whole = joined(torch.cat(parts, dim=1), batch, self.collectives)
+        found = whole.split([part.shape[1] for part in parts], dim=1)
+        n_views = len(mine.views)
+        everyone = Embedded([], [], list(found[:n_views]), found[n_views], self._present(batch.rows))
+        return everyone, None if guess is None else found[-1][:, 0]
 
     def _cluster_terms(self, rows: np.ndarray, scene: Scene, guess: Tensor, stage: int) -> dict[str, Tensor]:
         """Return the losses of rows with clusters; `guess` is how uncertain the network thinks them, (b,)."""
