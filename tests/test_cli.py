@@ -3,15 +3,18 @@
 import csv
 import importlib.util
 import json
+import shutil
 import socket
 import subprocess
 import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
 
+from coterie import load
 from coterie.cli import run
 
 FAST = [
@@ -222,6 +225,89 @@ def test_refine_takes_numbers_of_clusters_and_no_words(folder, tmp_path, capsys)
         assert next(csv.DictReader(handle))["cluster"] == "2"
 
 
+@pytest.fixture(scope="module")
+def better(folder):
+    """A run whose model is a refined one: rows 0 to 2 are of a class 7, which has a name."""
+    answers = [{"at": "now", "kind": "label", "rows": [0, 1, 2], "to": 7}]
+    answers += [{"at": "now", "kind": "name", "cluster": 7, "name": "früh"}]
+    (folder / "answers.json").write_text(json.dumps({"answers": answers, "names": {"7": "früh"}}))
+    place = str(folder / "better")
+    arguments = ["refine", str(folder / "run"), "--answers", str(folder / "answers.json"), "--out", place]
+    assert run([*arguments, "--quiet"]) == 0
+    return folder / "better"
+
+
+def read_lines(path):
+    with path.open(newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
+
+
+def test_what_was_said_on_the_page_makes_a_run_of_its_own(folder, better):
+    assert sorted(path.name for path in better.iterdir()) == ["labels.csv", "model.coterie", "run.json"]
+    assert not (folder / "run" / "refined.csv").exists()
+    lines = read_lines(better / "labels.csv")
+    assert [(line["cluster"], line["name"]) for line in lines[:3]] == [("7", "früh")] * 3
+    assert {line["name"] for line in lines if line["cluster"] != "7"} == {""}
+    assert load(better / "model.coterie").labels_.tolist() == [int(line["cluster"]) for line in lines]
+
+
+def test_a_model_file_stands_for_a_run_where_no_rows_are_needed(folder, better, tmp_path, capsys):
+    model, out = str(better / "model.coterie"), tmp_path / "o.csv"
+    assert run(["predict", model, str(folder / "rows.csv"), "-o", str(out), "--quiet"]) == 0
+    of_the_run = tmp_path / "same.csv"
+    assert run(["predict", str(better), str(folder / "rows.csv"), "-o", str(of_the_run), "--quiet"]) == 0
+    assert out.read_text() == of_the_run.read_text()
+    assert {(line["cluster"], line["name"]) for line in read_lines(out)} >= {("7", "früh"), ("1", "")}
+    assert run(["evaluate", model, "--truth", str(folder / "truth.txt")]) == 0
+    assert "accuracy" in capsys.readouterr().out
+    for command in ("report", "explore"):
+        assert run([command, model]) == 2
+        assert "model.coterie is a file; give the folder of a run" in last_error(capsys)
+
+
+def test_a_refined_run_is_reported_with_its_names_and_refined_again(folder, better, tmp_path):
+    assert run(["report", str(better), "--quiet"]) == 0
+    page = (better / "report.html").read_text()
+    assert "<dd>PCX, refined</dd>" in page
+    assert "7: früh" in page
+    (tmp_path / "said.csv").write_text("row,label\n5,7\n6,9\n")
+    arguments = ["refine", str(better), "--labels", str(tmp_path / "said.csv"), "--out"]
+    assert run([*arguments, str(tmp_path / "best"), "--quiet"]) == 0
+    lines = read_lines(tmp_path / "best" / "labels.csv")
+    assert [lines[row]["cluster"] for row in (0, 1, 2, 5, 6)] == ["7", "7", "7", "7", "9"]
+    assert lines[5]["name"] == "früh"
+    assert (
+        run(["predict", str(tmp_path / "best"), str(folder / "rows.csv"), "-o", str(tmp_path / "o.csv")]) == 0
+    )
+
+
+def test_a_refined_model_may_take_the_place_of_its_run_and_old_answers_are_put_aside(
+    folder, tmp_path, capsys
+):
+    place = tmp_path / "run"
+    shutil.copytree(folder / "run", place)
+    (tmp_path / "said.csv").write_text("row,label\n0,7\n1,7\n")
+    (place / "explore").mkdir()
+    (place / "explore" / "answers.jsonl").write_text("what was said of other clusters\n")
+    arguments = ["refine", str(place), "--labels", str(tmp_path / "said.csv"), "--out", str(place)]
+    assert run(arguments) == 2
+    assert "already holds a finished run" in last_error(capsys)
+    assert run([*arguments, "--replace", "--quiet"]) == 0
+    assert 7 in load(place / "model.coterie").classes_
+    assert [path.name for path in (place / "explore").iterdir()] == ["answers-1.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", "[1]", '{"answers": [{"kind": "label", "rows": [], "to": 1}]}', "\x00"]
+)
+def test_answers_that_are_none_are_refused(folder, tmp_path, capsys, text):
+    (tmp_path / "odd.json").write_text(text)
+    assert run(["refine", str(folder / "run"), "--answers", str(tmp_path / "odd.json")]) == 2
+    assert "odd.json does not hold answers" in last_error(capsys)
+    assert run(["refine", str(folder / "run")]) == 2
+    assert "Say what you know" in last_error(capsys)
+
+
 @pytest.fixture
 def messy(folder, tmp_path):
     """The rows with a number, a name and semicolons, and a run that leaves number and name out."""
@@ -264,6 +350,67 @@ def test_the_command_that_recommend_prints_leaves_the_columns_out_too(messy, cap
     )
     assert run(["recommend", data]) == 2
     assert "'ann 0', not a number: leave that column out" in last_error(capsys)
+
+
+def rewrite(source, target, change):
+    """Write a CSV again, its lines changed."""
+    with source.open(newline="") as handle:
+        lines = list(csv.reader(handle))
+    with target.open("w", newline="") as handle:
+        csv.writer(handle).writerows(change(i, line) for i, line in enumerate(lines))
+    return target
+
+
+def test_predict_finds_columns_by_name_in_any_order_among_others(folder, tmp_path):
+    new = rewrite(
+        folder / "rows.csv", tmp_path / "n.csv", lambda i, line: [*line[::-1], "town" if i == 0 else "Oslo"]
+    )
+    assert run(["predict", str(folder / "run"), str(new), "-o", str(tmp_path / "o.csv"), "--quiet"]) == 0
+    assert (tmp_path / "o.csv").read_text() == (folder / "run" / "labels.csv").read_text()
+
+
+def test_predict_names_the_column_that_new_rows_lack(folder, tmp_path, capsys):
+    new = rewrite(folder / "rows.csv", tmp_path / "n.csv", lambda i, line: line[1:])
+    assert run(["predict", str(folder / "run"), str(new)]) == 2
+    assert "n.csv lacks 'f0': new rows need every column that" in last_error(capsys)
+
+
+def test_gaps_are_told_by_recommend_and_filled_by_fit_and_predict(folder, tmp_path, capsys):
+    gappy = rewrite(
+        folder / "rows.csv", tmp_path / "g.csv", lambda i, line: ["" if i in (3, 7) else line[0], *line[1:]]
+    )
+    assert run(["recommend", str(gappy)]) == 0
+    said = capsys.readouterr().out
+    assert "--clusters auto --fill --out run" in said
+    assert "Columns used: f0, f1, f2, f3, f4." in said
+    assert "2 cells are empty ('f0'): --fill puts the median of the column there." in said
+    fit = ["fit", str(gappy), "--method", "largemvcnet", "-k", "3", "--quiet", "--out", str(tmp_path / "run")]
+    assert run(fit) == 2
+    assert "row 2, column 'f0' is NaN: fill it in (--fill at the command line)" in last_error(capsys)
+    assert run([*fit, "--fill"]) == 0
+    values = np.genfromtxt(gappy, delimiter=",", skip_header=1)
+    note = json.loads((tmp_path / "run" / "run.json").read_text())
+    np.testing.assert_allclose(note["fill"], [np.nanmedian(values, axis=0)], rtol=1e-6)
+    one = rewrite(gappy, tmp_path / "one.csv", lambda i, line: line)
+    one.write_text("\n".join(one.read_text().splitlines()[i] for i in (0, 3)))
+    assert run(["predict", str(tmp_path / "run"), str(one), "-o", str(tmp_path / "o.csv"), "--quiet"]) == 0
+    with (tmp_path / "o.csv").open() as new, (tmp_path / "run" / "labels.csv").open() as old:
+        assert next(csv.DictReader(new))["cluster"] == list(csv.DictReader(old))[2]["cluster"]
+    assert run(["report", str(tmp_path / "run"), "--quiet"]) == 0
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_classes_may_stand_in_a_column_of_any_name(folder, suffix, tmp_path, capsys):
+    truth = np.loadtxt(folder / "truth.txt", dtype=int)
+    frame = pd.DataFrame({"size": np.arange(150), "variety": np.array(["a", "b", "c"])[truth]})
+    path = tmp_path / f"t{suffix}"
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    assert run(["evaluate", str(folder / "run"), "--truth", str(folder / "truth.txt")]) == 0
+    want = capsys.readouterr().out
+    assert run(["evaluate", str(folder / "run"), "--truth", str(path), "--column", "variety"]) == 0
+    assert capsys.readouterr().out == want
+    assert run(["evaluate", str(folder / "run"), "--truth", str(path), "--column", "kind"]) == 2
+    assert "--column kind" in last_error(capsys)
 
 
 def test_a_few_labels_steer_a_fit_and_a_refinement(folder, capsys):

@@ -12,7 +12,7 @@ from benchmarks import __main__ as benchmarks
 from tests.test_docs import LINKING, ROOT
 from torch.distributed.run import get_args_parser
 
-from coterie import LargeMvCNet
+from coterie import LargeMvCNet, refine
 from coterie.cli import run
 from coterie.explore.live import serving
 from coterie.runs import Run, write_labels
@@ -47,6 +47,7 @@ def place(tmp_path, monkeypatch):
     _write("customers.csv", ["customer_id", "city", *names], customers)
     _write("known.csv", ["row", "label"], [[i, kinds[i]] for i in range(12)])
     _write("said.csv", ["row", "label"], [[0, 1], [3, 1]])
+    Path("answers.json").write_text('{"answers": [{"kind": "name", "cluster": 0, "name": "cats"}]}')
     _write("classes.csv", ["label"], kinds[:, None].tolist())
     _write("about.csv", ["maker", "age"], [[f"maker {i % 4}", i] for i in range(N_ROWS)])
     return tmp_path
@@ -66,6 +67,7 @@ def a_run(place):
     model.save(the_run.model)
     write_labels(the_run.labels, *model.assign("rows.npy"))
     the_run.write_note({"data": str(place / "rows.npy"), "rows": N_ROWS})
+    refine(model, "rows.npy", {0: 1}).model().save("refined.coterie")
 
 
 def check(words: list[str]) -> None:

@@ -83,7 +83,12 @@ def test_y_beside_x_is_a_coordinate(tmp_path):
         ("id,a\nrow1,2\nrow2,3\n", r"t.csv, line 2, column 1 \('id'\) is 'row1', not a number"),
         ("row1,2\nrow2,3\n", r"t.csv, line 1, column 1 is 'row1', not a number"),
         ("1,2\n\n\n3,x\n", r"t.csv, line 4, column 2 is 'x', not a number"),
-        ("a;b\n1,5;2\n", r"column 1 \('a'\) is '1,5', not a number: write decimals with a point"),
+        ('a,b\n"1,5",2\n', r"column 1 \('a'\) is '1,5', not a number: write decimals with a point"),
+        ('a,b\n"1,500",2\n', r"column 1 \('a'\) is '1,500', not a number: write it as 1500\."),
+        ("a,b\n12%,2\n", r"column 1 \('a'\) is '12%', not a number: write it as 12\."),
+        ("a;b\n1,500;2\n12,000;3\n", r"is '1,500', not a number: write it as 1500"),
+        ("a;b\n1,5;1.500\n", r"is '1.500', not a number: other cells of this file have a decimal comma"),
+        ("a,b\n1,2\n3,4\nunknown,5\n", r"is 'unknown', not a number: correct that cell or empty it"),
         ("1,2\n3,4,5\n", r"t.csv, line 2 has 3 cells but the first line has 2"),
         ("1,2\n3,4\n5\n", r"t.csv, line 3 has 1 cells but the first line has 2"),
         ("1 2 3\n4 5 6\n", r"t.csv.* is '[14] [25] [36]', not a number"),
@@ -99,6 +104,32 @@ def test_what_is_no_number_is_named_by_line_and_column(content, message, tmp_pat
     assert "damaged" not in str(caught.value)
 
 
+def test_all_columns_of_words_are_named_at_once(tmp_path):
+    lines = ["name,age,home town,joined", '"<b>A</b>, Ltd",31,Oslo,2024-01-01', "Bo,,Bern,2024-02-01"]
+    with pytest.raises(InputError, match="not a number: leave out the columns of text") as caught:
+        read_views(write(tmp_path, "\n".join(lines)))
+    assert "(--drop name --drop 'home town' --drop joined at the command line" in str(caught.value)
+    wide = ",".join(["word"] * 30)
+    with pytest.raises(InputError, match="--drop 12 and 17 more at"):
+        read_views(write(tmp_path, f"{wide},1\n{wide},2\n"), header=False, drop=[0])
+
+
+@pytest.mark.parametrize("name", ["", ";x.y"])
+def test_a_file_with_semicolons_may_have_decimal_commas(name, tmp_path):
+    head = "size;2019;date" + (";name" if name else "")
+    views = read_views(
+        write(tmp_path, f"{head}\n3;-2,5;1.2.24{name}\n1,25;4e2;2.2.24{name}\n"),
+        drop=["date", "name"] if name else ["date"],
+    )
+    np.testing.assert_array_equal(views.read(slice(None))[0], [[3, -2.5], [1.25, 400]])
+
+
+def test_decimal_commas_without_a_header_and_without_points_are_read_in_c(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "to_number", None)
+    views = read_views(write(tmp_path, "1,5;2,5\n3,5;4\n"))
+    np.testing.assert_array_equal(views.read(slice(None))[0], [[1.5, 2.5], [3.5, 4]])
+
+
 def test_a_delimiter_inside_quotes_does_not_stand_for_a_missing_cell(tmp_path):
     file = write(tmp_path, 'a,label,name,b\n1,"x,y",7\n')
     with pytest.raises(InputError, match=r"line 2 has 3 cells but the first line has 4"):
@@ -106,7 +137,7 @@ def test_a_delimiter_inside_quotes_does_not_stand_for_a_missing_cell(tmp_path):
 
 
 def test_text_in_another_encoding_is_one_sentence(tmp_path):
-    with pytest.raises(InputError, match=r"t.csv is damaged or not a UTF-8 text file"):
+    with pytest.raises(InputError, match=r"t.csv is not UTF-8 text \(byte 2\): save it as CSV UTF-8"):
         read_views(write(tmp_path, "größe,b\n1,2\n", encoding="latin-1"))
 
 
@@ -160,6 +191,17 @@ def test_so_is_one_whose_name_ends_in_id_and_none_that_does_not_count(tmp_path):
         warnings.simplefilter("error")
         read_views(write(tmp_path, "customer_id,a\n5,7\n9,9\n2,8\n"))
         read_views(write(tmp_path, "paid,a\n1,7\n2,9\n3,8\n"))
+
+
+@pytest.mark.parametrize("name", ["PassengerId", "order no", "ID"])
+def test_a_column_of_identifiers_in_any_order_and_place_is_warned_about(name, tmp_path):
+    ids = np.random.default_rng(0).permutation(9000)[:40]
+    lines = "\n".join(f"{i % 7},{number}" for i, number in enumerate(ids))
+    with pytest.warns(UserWarning, match=f"column '{name}' has a number of its own for nearly every row"):
+        read_views(write(tmp_path, f"a,{name}\n{lines}\n"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_views(write(tmp_path, f"{name},area\n{lines}\n"))
 
 
 def test_columns_of_a_csv_file_can_be_cut_into_views(tmp_path):

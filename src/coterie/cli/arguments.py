@@ -12,7 +12,14 @@ import typer
 from coterie.errors import InputError
 
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Write over a finished run.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder that coterie fit wrote.")]
+RunOrModel = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN", help="The folder that coterie fit wrote, or a model, such as refined.coterie."
+    ),
+]
 Clusters = Annotated[
     str | None,
     typer.Option("--clusters", "-k", metavar="K", help="How many clusters to find, or auto."),
@@ -33,6 +40,14 @@ Drop = Annotated[
         metavar="COLUMN",
         help="A column of a CSV or Parquet file to leave out, by name or number from 0; repeatable.",
     ),
+]
+
+Fill = Annotated[
+    bool, typer.Option("--fill", help="Put the median of its column into each empty cell of a table.")
+]
+ClassColumn = Annotated[
+    str | None,
+    typer.Option("--column", metavar="NAME", help="The column of --truth that holds the classes."),
 ]
 
 

@@ -10,13 +10,17 @@ from typing import Annotated
 import typer
 
 from coterie.cli.arguments import (
+    ClassColumn,
     Clusters,
     DataPath,
     Drop,
+    Fill,
     ImageShape,
     MovedData,
     Quiet,
+    Replace,
     RunFolder,
+    RunOrModel,
     ShownClasses,
     cluster_count,
     read_settings,
@@ -24,12 +28,20 @@ from coterie.cli.arguments import (
 )
 from coterie.cli.inputs import (
     data_of,
+    fill_values,
+    filled,
     in_memory_or_not,
+    load_model,
     load_run,
     need_packages,
+    read_classes,
     read_data,
+    read_new_rows,
     recommended,
+    said_of_columns,
+    said_of_gaps,
     spoken_warnings,
+    what_was_said,
 )
 from coterie.errors import InputError
 
@@ -72,11 +84,13 @@ def recommend(
     views = read_data(data, drop)
     known = None if labels is None else read_some_labels(labels, views.n_rows)
     found = recommend_method(views, known, n_clusters=cluster_count(clusters), uneven=uneven)
-    command = found.command(str(data), None if labels is None else str(labels), drop or ())
+    empty = said_of_gaps(views)
+    command = found.command(str(data), None if labels is None else str(labels), drop or (), fill=bool(empty))
     if as_json:
         typer.echo(json.dumps(found.as_values() | {"command": command}))
         return
-    typer.echo(f"{found}\n\nNext:\n  {command}")
+    read = "\n".join(filter(None, ("", said_of_columns(views), empty)))
+    typer.echo(f"{found}\n{read}\n\nNext:\n  {command}")
     if views.labels is not None and labels is None:
         typer.echo("The labels in the data were not looked at; --labels FILE lets labels steer the method.")
 
@@ -100,8 +114,9 @@ def fit(
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; repeatable."),
     ] = None,
     drop: Drop = None,
+    fill: Fill = False,
     seed: Annotated[int, typer.Option(help="Decides everything random.")] = 0,
-    replace: Annotated[bool, typer.Option("--replace", help="Write over a finished run.")] = False,
+    replace: Replace = False,
     quiet: Quiet = False,
 ) -> None:
     """Cluster DATA and keep the result in the folder RUN; run it again to go on after a crash."""
@@ -118,6 +133,8 @@ def fit(
         )
     found = None if method == "auto" else find_method(method)
     views = read_data(data, drop)
+    values = fill_values(views, fill)
+    views = filled(views, values)
     known = None if labels is None else read_some_labels(labels, views.n_rows)
     if found is None:
         found = recommended(views, known, quiet)
@@ -146,6 +163,8 @@ def fit(
         {
             "data": str(data.resolve()),
             "drop": drop or [],
+            "columns": list(views.feature_names[0] or []) if views.n_views == 1 else [],
+            "fill": values,
             "rows": views.n_rows,
             "method": found.name,
             "clusters": len(model.cluster_sizes_),
@@ -167,7 +186,7 @@ def fit(
 
 @app.command()
 def predict(
-    run_folder: RunFolder,
+    run: RunOrModel,
     data: DataPath,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="CSV to write.")] = Path(
         "labels.csv"
@@ -175,34 +194,30 @@ def predict(
     drop: Drop = None,
     quiet: Quiet = False,
 ) -> None:
-    """Label the rows of DATA with the model of RUN; columns that fit left out are left out again."""
-    from coterie.data import column_names
+    """Label the rows of DATA with the model of RUN; columns are found by their names where they have names."""
     from coterie.runs import write_labels
 
-    model, the_run = load_run(run_folder)
-    left_out = the_run.dropped
-    if drop is None and left_out:
-        there = column_names(data)
-        drop = [name for name in left_out if name in there or not there]
-    views = read_data(data, drop)
-    write_labels(output, *model.assign(views))
+    model, the_run = load_model(run)
+    views = read_data(data, drop) if the_run is None else read_new_rows(data, the_run, drop)
+    found, confidence = model.assign(views)
+    write_labels(output, found, confidence, getattr(model, "names_", None))
     if not quiet:
         typer.echo(f"{views.n_rows} rows labelled: {output}")
 
 
 @app.command()
 def evaluate(
-    run_folder: RunFolder,
+    run: RunOrModel,
     truth: Annotated[
         Path, typer.Option("--truth", metavar="FILE", help="Known classes, one per row of the data.")
     ],
+    column: ClassColumn = None,
 ) -> None:
     """Compare the clusters of RUN with known classes."""
-    from coterie.data import read_labels
     from coterie.metrics import score_all
 
-    model, _ = load_run(run_folder)
-    for name, value in score_all(read_labels(truth), model.labels_).items():
+    model, _ = load_model(run)
+    for name, value in score_all(read_classes(truth, column), model.labels_).items():
         typer.echo(f"{name:16} {value:.4f}")
 
 
@@ -210,17 +225,23 @@ def evaluate(
 def refine(
     run_folder: RunFolder,
     labels: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             metavar="FILE",
             help="What you know: columns row and label (the number of a cluster, or a new one), or one label a row.",
         ),
-    ],
+    ] = None,
     must_link: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Pairs of rows that are of one class, two columns.")
     ] = None,
     cannot_link: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Pairs of rows that are not of one class.")
+    ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="What was said on the page of coterie explore: its export answers.json."
+        ),
     ] = None,
     keep: Annotated[
         bool, typer.Option("--keep/--no-keep", help="Whether clusters you did not speak of go on.")
@@ -231,29 +252,46 @@ def refine(
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="CSV to write; RUN/refined.csv by default."),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="NEW", help="Folder for a run of its own with the refined model."),
+    ] = None,
+    replace: Replace = False,
     quiet: Quiet = False,
 ) -> None:
-    """Correct the clusters of RUN by labels of some rows."""
-    from coterie.data import read_pairs, read_some_labels
-    from coterie.methods.refine import refine as refine_model
-    from coterie.runs import write_labels
+    """Correct the clusters of RUN by what you know of some rows."""
+    from coterie.methods.refine import Refinement
+    from coterie.runs import Run, write_labels
 
     model, the_run = load_run(run_folder)
     views = data_of(the_run, data)
-    refined = refine_model(
-        model,
-        views,
-        read_some_labels(labels, views.n_rows, words=False),
-        must_link=None if must_link is None else read_pairs(must_link),
-        cannot_link=None if cannot_link is None else read_pairs(cannot_link),
-        keep=keep,
-        n_ask=ask,
+    words, names = what_was_said(
+        views.n_rows, getattr(model, "names_", {}), labels, [must_link, cannot_link], answers
     )
-    written = output if output is not None else the_run.refined
-    write_labels(written, refined.labels, refined.memberships.max(axis=1))
+    new_run = None if out is None else Run(out)
+    if new_run is not None:
+        new_run.create(replace)
+    refined = Refinement(model, views, keep=keep, n_ask=ask).update(**words)
+    found = refined.labels, refined.memberships.max(axis=1), names
+    written = the_run.refined if output is None and new_run is None else output
+    if written is not None:
+        write_labels(written, *found)
+    if new_run is not None:
+        made, facts = refined.model(names), the_run.read_note()
+        new_run.unfinish()
+        made.save(new_run.model)
+        write_labels(new_run.labels, *found)
+        facts |= {
+            "method": made.method_,
+            "clusters": len(refined.classes),
+            "refined": str(run_folder.resolve()),
+        }
+        new_run.write_note(facts | ({} if data is None else {"data": str(data.resolve())}))
     if not quiet:
         moved = int((refined.labels != refined.clusters).sum())
-        typer.echo(f"{moved} of {views.n_rows} rows changed, {len(refined.classes)} classes: {written}")
+        typer.echo(
+            f"{moved} of {views.n_rows} rows changed, {len(refined.classes)} classes: {out or written}"
+        )
         typer.echo(f"Worth labelling next: rows {', '.join(map(str, refined.ask))}")
 
 
@@ -262,17 +300,17 @@ def report(
     run_folder: RunFolder,
     data: MovedData = None,
     truth: ShownClasses = None,
+    column: ClassColumn = None,
     image_shape: ImageShape = None,
     quiet: Quiet = False,
 ) -> None:
     """Write report.html of RUN, one file to look at in a browser."""
-    from coterie.data import read_labels
     from coterie.explore import write_report
 
     model, the_run = load_run(run_folder)
     views = data_of(the_run, data)
     shape = read_shape(image_shape) if image_shape else getattr(model, "image_shape", None)
-    known = read_labels(truth) if truth else None
+    known = read_classes(truth, column) if truth else None
     written = write_report(
         model,
         views,
@@ -296,13 +334,13 @@ def explore(
         ),
     ] = None,
     truth: ShownClasses = None,
+    column: ClassColumn = None,
     image_shape: ImageShape = None,
     rows: Annotated[int, typer.Option(min=1, help="How many rows the map shows at most.")] = 5000,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
 ) -> None:
     """Open RUN as a page on this machine: look, name, correct, take away."""
     need_packages("fastapi", "uvicorn", "plotly", "pyarrow")
-    from coterie.data import read_labels
     from coterie.explore.live.metadata import Metadata
     from coterie.explore.live.serving import serve
     from coterie.explore.live.session import Session
@@ -316,7 +354,7 @@ def explore(
         the_run.explored,
         confidence=read_confidence(the_run.labels, views.n_rows),
         metadata=None if metadata is None else Metadata.read(metadata, views.n_rows),
-        truth=read_labels(truth) if truth else views.labels,
+        truth=read_classes(truth, column) if truth else views.labels,
         image_shape=read_shape(image_shape) if image_shape else getattr(model, "image_shape", None),
         title=Path(the_run.read_note()["data"]).stem,
         max_rows=rows,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,39 @@ def load_run(folder: Path) -> tuple[Any, Any]:
     return load(the_run.model), the_run
 
 
+def load_model(path: Path) -> tuple[Any, Any]:
+    """Return the model of a finished run or of a file, and the run; None where it is a file."""
+    from coterie.methods.base import load
+
+    return (load(path), None) if path.is_file() else load_run(path)
+
+
+def what_was_said(
+    n_rows: int, names: dict[int, str], labels: Path | None, links: list[Path | None], answers: Path | None
+) -> tuple[dict[str, Any], dict[int, str]]:
+    """Read what a person knows, as `Refinement.update` takes it, and the names of classes after it."""
+    from coterie.data import read_pairs, read_some_labels
+
+    if labels is None and answers is None and not any(links):
+        raise InputError("Say what you know with --labels, --must-link, --cannot-link or --answers.")
+    words: dict[str, Any] = {"y": None, "must_link": None, "cannot_link": None}
+    if answers is not None:
+        need_packages("pydantic")
+        from coterie.explore.live.answers import gathered, read_answers
+
+        known = gathered(read_answers(answers), names)
+        words, names = known.for_update(), known.names
+    if labels is not None:
+        given = read_some_labels(labels, n_rows, words=False)
+        words["y"] = (words["y"] or {}) | {
+            row: label for row, label in enumerate(given.tolist()) if label != -1
+        }
+    for kind, path in zip(("must_link", "cannot_link"), links, strict=True):
+        if path is not None:
+            words[kind] = [*(words[kind] or []), *read_pairs(path).tolist()]
+    return words, names
+
+
 def recommended(views: Any, known: Any, quiet: bool) -> Any:
     """Return the method that is recommended for some rows, and name it."""
     from coterie.methods.choosing.recommend import recommend as recommend_method
@@ -47,6 +80,95 @@ def read_data(path: Path, drop: list[str] | None) -> Any:
 
     with spoken_warnings():
         return read_views(path, **({"drop": drop} if drop else {}))
+
+
+def fill_values(views: Any, fill: bool) -> list[list[float]] | None:
+    """Return what fills the empty cells of each column where they are to be filled."""
+    from coterie.data.gaps import medians
+
+    return medians(views) if fill else None
+
+
+def filled(views: Any, values: list[list[float]] | None) -> Any:
+    """Fill the empty cells of rows, where there is something to fill them with."""
+    from coterie.data.gaps import fill_gaps
+
+    return views if values is None else fill_gaps(views, values)
+
+
+def said_of_gaps(views: Any) -> str:
+    """Say how many cells of a table are empty, and where; nothing where all are full."""
+    from coterie.data.gaps import gaps
+
+    counts = gaps(views) if views.in_memory else []  # reading a large file would take more than a moment
+    total = int(sum(count.sum() for count in counts))
+    if not total:
+        return ""
+    columns = [
+        str(j) if views.feature_names[v] is None else repr(views.feature_names[v][j])
+        for v, count in enumerate(counts)
+        for j in count.nonzero()[0]
+    ]
+    cells = "1 cell is empty" if total == 1 else f"{total:,} cells are empty"
+    return (
+        f"{cells} ({named(columns)}): --fill puts the median of the column there. If a gap means something, drop the "
+        "column or write what it means."
+    )
+
+
+def said_of_columns(views: Any) -> str:
+    """Name the columns of a table, or the views."""
+    if views.n_views > 1:
+        shown = [f"{name} ({dim:,})" for name, dim in zip(views.names, views.dims, strict=True)]
+        return f"Views and their columns: {named(shown)}."
+    names = views.feature_names[0]
+    return "" if names is None else f"Columns used: {named(names)}."
+
+
+def named(names: Sequence[str], most: int = 12) -> str:
+    """List names, and how many more there are.
+
+    Examples
+    --------
+    >>> named(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def read_new_rows(path: Path, the_run: Any, drop: list[str] | None) -> Any:
+    """Read rows for the model of a run: columns with names are found by them, gaps filled as those of the fit."""
+    from coterie.data import as_views, column_names
+
+    facts = the_run.read_note()
+    columns, there = facts.get("columns"), column_names(path)
+    if drop is None:
+        drop = [name for name in the_run.dropped if name in there or not there]
+    by_name = columns and set(columns) & set(there) and len(set(there)) == len(there)
+    if by_name:
+        missing = [repr(name) for name in columns if name not in there]
+        if missing:
+            raise InputError(
+                f"{path} lacks {named(missing)}: new rows need every column that {the_run.folder} was fitted on."
+            )
+        drop = [name for name in there if name not in columns]
+    views = filled(read_data(path, drop), facts.get("fill"))
+    if by_name and list(views.feature_names[0]) != columns:
+        views = as_views(views, views={views.names[0]: columns})
+    return views
+
+
+def read_classes(path: Path, column: str | None) -> Any:
+    """Read known classes from a file, from the column of that name where one is given."""
+    from coterie.data import column_names, read_labels
+
+    if column is None:
+        return read_labels(path)
+    there = column_names(path)
+    if there and column not in there:
+        raise InputError(f"--column {column}: {path} has no such column; it has {named(there)}.")
+    return read_labels(path, column)
 
 
 def in_memory_or_not(views: Any, path: Path, quiet: bool) -> Any:
@@ -69,7 +191,7 @@ def data_of(the_run: Any, moved_to: Path | None) -> Any:
     where = moved_to if moved_to is not None else Path(facts["data"])
     if not where.exists():
         raise InputError(f"The data are not at {where}; give --data the place where they are now.")
-    views = read_data(where, the_run.dropped)
+    views = filled(read_data(where, the_run.dropped), facts.get("fill"))
     if views.n_rows != facts["rows"]:
         raise InputError(
             f"The data have {views.n_rows} rows, the run had {facts['rows']}; give --data the same rows."

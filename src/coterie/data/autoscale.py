@@ -20,7 +20,7 @@ def fit_scaler(views: Views, scale: Any, collectives: Collectives = ALONE) -> Sc
 
     Columns of one kind (pixels, word weights, sensor features) keep their units, for their sizes carry meaning.
     They are taken to be of different kinds when few of them hold most of the variance,
-    (sum v)^2 / sum v^2 < max(1.5, D / 20), unless most values are zeros, as in counts of words.
+    (sum v)^2 / sum v^2 < max(1.5, D / 10), unless most values are zeros, as in counts of words.
 
     Parameters
     ----------
@@ -54,4 +54,4 @@ def _few_drown_the_others(deviations: np.ndarray) -> bool:
     if variances.size == 0:
         return False
     in_effect = variances.sum() ** 2 / (variances**2).sum()
-    return bool(in_effect < max(1.5, len(deviations) / 20) and variances.size > 1)
+    return bool(in_effect < max(1.5, len(deviations) / 10) and variances.size > 1)

@@ -220,7 +220,10 @@ class Views:
             f"View '{self.names[v]}', row {row}, column {column if names is None else repr(names[column])}"
         )
         if np.isnan(value):
-            return f"{where} is NaN: fill it in or remove the row (a missing view is a row that is all NaN)."
+            return (
+                f"{where} is NaN: fill it in (--fill at the command line) or remove the row (a missing view is a row "
+                "that is all NaN)."
+            )
         return f"{where} is inf or too large for float32 (3.4e38): correct the value or remove the row."
 
 

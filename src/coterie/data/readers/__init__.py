@@ -13,7 +13,7 @@ from coterie.data.readers.arrays import mapped_npy, npz_entries, read_directory,
 from coterie.data.readers.files import parsing
 from coterie.data.readers.labels import encode_labels, labels_among
 from coterie.data.readers.matlab import hdf5_entries, mat_entries, read_hdf5, read_mat
-from coterie.data.readers.parquet import parquet_names, read_parquet
+from coterie.data.readers.parquet import parquet_labels, parquet_names, read_parquet
 from coterie.data.readers.stores import mudata_views, read_mudata, read_zarr
 from coterie.data.readers.text import find_layout, read_csv, read_label_column, read_row_column
 from coterie.data.views import Views
@@ -242,6 +242,8 @@ def _labels_among_arrays(path: Path, suffix: str, key: str) -> np.ndarray | None
         return labels_among(mat_entries(path), str(path), key)
     if suffix in (".h5", ".hdf5"):
         return labels_among(hdf5_entries(path, flipped=False), str(path), key)
+    if suffix == ".parquet":
+        return parquet_labels(path, key)
     return read_views(path).labels
 
 

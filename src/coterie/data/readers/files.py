@@ -83,6 +83,11 @@ def parsing(path: Path, kind: str) -> Iterator[None]:
                 f"{path} is damaged or holds Python objects, which could run code and are never loaded: "
                 "save plain arrays of numbers."
             ) from None
+        if isinstance(error, UnicodeDecodeError) and kind.startswith("UTF-8"):
+            raise InputError(
+                f"{path} is not UTF-8 text (byte {error.start}): save it as CSV UTF-8 in the spreadsheet, or convert "
+                "it (iconv -f WINDOWS-1252 -t UTF-8)."
+            ) from error
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(f"{path} is damaged or not a {kind} file ({reason}): write it again.") from error
 

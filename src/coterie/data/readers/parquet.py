@@ -66,12 +66,21 @@ def read_parquet(path: Path, *, drop: Sequence[str | int] = ()) -> Views:
     names = [field.name for field in kept]
     if not names or not file.metadata.num_rows:
         raise InputError(f"{path} has no rows of numbers: nothing can be clustered.")
-    classes = None
-    if labels:
-        with parsing(path, "Parquet"):
-            column = file.read(columns=[fields[labels[0]].name]).column(0)
-            classes = encode_labels(column.to_numpy(), str(path))
+    classes = _labels(path, file, fields[labels[0]].name) if labels else None
     return Views([ParquetRows(path, file, names)], names=[path.stem], labels=classes, feature_names=[names])
+
+
+def parquet_labels(path: Path, key: str) -> np.ndarray | None:
+    """Read labels from the column called `key`, or by a usual name; None where there is none."""
+    file, fields = _open(path)
+    names = [field.name for field in fields]
+    found = [key] if key in names else [names[i] for i in label_columns(names)]
+    return _labels(path, file, found[0]) if found else None
+
+
+def _labels(path: Path, file: Any, name: str) -> np.ndarray:
+    with parsing(path, "Parquet"):
+        return encode_labels(file.read(columns=[name]).column(0).to_numpy(), str(path))
 
 
 def parquet_names(path: Path) -> tuple[str, ...]:

@@ -6,9 +6,11 @@ n rows, c columns in the file, d columns of the view.
 from __future__ import annotations
 
 import csv
+import re
+import shlex
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -16,25 +18,29 @@ import numpy as np
 
 from coterie.data.readers.files import columns_to_drop, parsing
 from coterie.data.readers.labels import LABEL_NAMES, encode_labels, label_columns
+from coterie.data.readers.numbers import find_decimal, is_number, no_number, to_number
 from coterie.data.sources import DenseRows
 from coterie.data.views import Views
 from coterie.errors import InputError
 
 _DELIMITERS = ("\t", ";", ",")
-_EMPTY = ("", "nan", "na", "n/a", "null", "none", "?")
 _CHUNK_LINES = 8192
 _LONGEST_NUMBER = 19  # int64
+_IDENTIFIERS = ("id", "index", "row", "no", "nr", "number", "key")
+_ENOUGH_ROWS = 20  # fewer may differ in a whole number by chance
+_MOSTLY = 0.9
 
 Line = tuple[int, str]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a text file is written: its delimiter, and the names of its columns if it has a header."""
+    """How a text file is written: its delimiter, the names of its columns if it has a header, its decimal sign."""
 
     delimiter: str
     n_columns: int
     names: tuple[str, ...] | None
+    decimal: str = "."
 
     def name(self, column: int) -> str:
         """Say which column it is, for messages: counted from one, with its name if it has one."""
@@ -61,7 +67,8 @@ def read_csv(
     -------
     Views
         Without the columns called label, y, class or target, the first of which becomes the labels, and
-        without the nameless first column in which pandas writes the index. An empty cell is NaN.
+        without the nameless first column in which pandas writes the index. An empty cell is NaN. In a file that
+        semicolons divide, numbers may have a decimal comma.
     """
     with parsing(path, "UTF-8 text"):
         layout = find_layout(path, delimiter, header)
@@ -73,6 +80,7 @@ def read_csv(
         raise InputError(f"{path} has no column of numbers left: nothing can be clustered.")
     blocks, texts = [], []
     with parsing(path, "UTF-8 text"):
+        layout = with_decimal(path, layout, kept)
         for lines in _chunks(path, skip_first=layout.names is not None):
             blocks.append(parse_lines(lines, layout, kept, path))
             if labels:
@@ -81,7 +89,7 @@ def read_csv(
         raise InputError(f"{path} has no rows.")
     table = np.concatenate(blocks)
     names = [layout.names[i] for i in kept] if layout.names else None
-    _warn_about_row_numbers(table, names, path)
+    _warn_about_identifiers(table, names, path)
     return Views(
         [DenseRows(table)],
         names=[path.stem],
@@ -102,6 +110,20 @@ def find_layout(path: Path, delimiter: str | None = None, header: bool | None = 
         header = looks_like_header(cells[0], cells[1] if len(cells) > 1 else None)
     names = tuple(cell.strip() for cell in cells[0]) if header else None
     return Layout(delimiter, len(cells[0]), names)
+
+
+def with_decimal(path: Path, layout: Layout, kept: Sequence[int]) -> Layout:
+    """Find out whether numbers are written with a decimal comma, which only a file with semicolons may have."""
+    if layout.delimiter != ";":
+        return layout
+    cells = (
+        row[j]
+        for lines in _chunks(path, skip_first=layout.names is not None)
+        for row in _cells([text for _, text in lines if "," in text], layout.delimiter)
+        for j in kept
+        if j < len(row)
+    )
+    return replace(layout, decimal=find_decimal(cells))
 
 
 def sniff_delimiter(lines: Sequence[str]) -> str:
@@ -145,16 +167,26 @@ def parse_lines(lines: Sequence[Line], layout: Layout, kept: Sequence[int], path
     """Parse numbered lines into float32 (n, d): in C when all is regular, otherwise cell by cell."""
     texts = [text for _, text in lines]
     regular = all(text.count(layout.delimiter) == layout.n_columns - 1 and '"' not in text for text in texts)
+    if layout.decimal == ",":
+        regular &= not any("." in text for text in texts)
     if regular:
         try:
+            plain = [text.replace(",", ".") for text in texts] if layout.decimal == "," else texts
             return np.loadtxt(
-                texts, dtype=np.float32, delimiter=layout.delimiter, usecols=kept, comments=None, ndmin=2
+                plain, dtype=np.float32, delimiter=layout.delimiter, usecols=kept, comments=None, ndmin=2
             )
         except ValueError:
             pass  # an empty cell, or text: the slow way tells which
     table = np.empty((len(lines), len(kept)), dtype=np.float32)
-    for i, cells in enumerate(_full_lines(lines, layout, path)):
-        table[i] = [_number(cells[j], f"{path}, line {lines[i][0]}, {layout.name(j)}") for j in kept]
+    rows = _full_lines(lines, layout, path)
+    for i, cells in enumerate(rows):
+        for place, j in enumerate(kept):
+            if not is_number(cells[j], layout.decimal):
+                where = f"{path}, line {lines[i][0]}, {layout.name(j)}"
+                columns = [[row[c] for row in rows] for c in kept]
+                names = [layout.names[c] if layout.names else str(c) for c in kept]
+                raise no_number(where, cells[j], layout.decimal, columns, place, names)
+            table[i, place] = to_number(cells[j], layout.decimal)
     return table
 
 
@@ -192,7 +224,7 @@ def read_label_column(path: Path, key: str, *, words: bool = True) -> np.ndarray
     else:
         raise InputError(
             f"{path} has {layout.n_columns} columns and none is called {key!r} or label: "
-            "name the column with the labels."
+            "call the column with the labels so, or name it (--column at the command line)."
         )
     texts = [cells[column] for cells in rows[skip:]]
     word = next((text for text in texts if not _is_number(text)), None)
@@ -220,29 +252,9 @@ def read_row_column(path: Path) -> np.ndarray | None:
     return np.array(cells, dtype=np.int64)
 
 
-def _number(cell: str, where: str) -> float:
-    cell = cell.strip()
-    if cell.lower() in _EMPTY:
-        return np.nan
-    if not _is_number(cell):
-        hint = (
-            "write decimals with a point"
-            if _is_number(cell.replace(",", "."))
-            else "leave that column out (drop=, or --drop at the command line) or encode it"
-        )
-        raise InputError(f"{where} is {cell!r}, not a number: {hint}.")
-    return float(cell)
-
-
 def _is_number(cell: str) -> bool:
-    cell = cell.strip()
-    if cell.lower() in _EMPTY:
-        return True
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell
+    """Whether a cell is a number with either decimal sign."""
+    return is_number(cell) or is_number(cell, ",")
 
 
 def _cells(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
@@ -271,17 +283,26 @@ def _index_column(layout: Layout) -> list[int]:
     return [0] if named and layout.names[0].lower() in ("", "unnamed: 0") else []  # type: ignore[index]
 
 
-def _warn_about_row_numbers(table: np.ndarray, names: Sequence[str] | None, path: Path) -> None:
-    """Warn when the first column only counts the rows: it would tell the order of the file to the model."""
-    if names is None or len(table) < 2:
-        return
-    last_word = names[0].lower().replace("_", " ").split(" ")[-1]
-    if last_word not in ("id", "index", "row"):
-        return
-    if (np.diff(table[:, 0].astype(np.float64)) == 1).all():
-        warnings.warn(
-            f"{path}: column {names[0]!r} counts the rows and is used as a feature; "
-            f"drop=[{names[0]!r}], or --drop {names[0]} at the command line, leaves it out.",
-            UserWarning,
-            stacklevel=4,
-        )
+def _warn_about_identifiers(table: np.ndarray, names: Sequence[str] | None, path: Path) -> None:
+    """Warn of columns that number the rows: they would tell the order of the file to the model, or nothing."""
+    for j, name in enumerate(names or ()):
+        if re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", name.strip())[-1].lower() not in _IDENTIFIERS:
+            continue
+        told = _numbers_rows(table[:, j].astype(np.float64))
+        if told:
+            warnings.warn(
+                f"{path}: column {name!r} {told} and is used as a feature; "
+                f"drop=[{name!r}], or --drop {shlex.quote(name)} at the command line, leaves it out.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+
+def _numbers_rows(column: np.ndarray) -> str:
+    """Say how a column numbers the rows; nothing where it does not."""
+    if len(column) > 1 and (np.diff(column) == 1).all():
+        return "counts the rows"
+    whole = np.isfinite(column).all() and (column == np.round(column)).all()
+    if whole and len(column) >= _ENOUGH_ROWS and len(np.unique(column)) > _MOSTLY * len(column):
+        return "has a number of its own for nearly every row"
+    return ""

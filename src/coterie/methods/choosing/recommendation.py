@@ -56,7 +56,9 @@ class Recommendation:
         given = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
         return f"model = coterie.{self.method}({given}).fit(X{', y' if self._by_labels else ''})"
 
-    def command(self, data: str = "DATA", labels: str | None = None, drop: Sequence[str] = ()) -> str:
+    def command(
+        self, data: str = "DATA", labels: str | None = None, drop: Sequence[str] = (), *, fill: bool = False
+    ) -> str:
         """Return the command line that fits it.
 
         Parameters
@@ -67,6 +69,8 @@ class Recommendation:
             Path of the labels.
         drop : sequence of str
             Columns of the data to leave out.
+        fill : bool
+            Whether empty cells are to be filled.
         """
         words = ["coterie", "fit", data, "--method", find_method(self.method).key]
         if "n_clusters" in self.settings:
@@ -74,6 +78,7 @@ class Recommendation:
         if self._by_labels:
             words += ["--labels", labels or "LABELS"]
         words += [word for column in drop for word in ("--drop", column)]
+        words += ["--fill"] * fill
         return shlex.join([*words, "--out", "run"])
 
     def as_values(self) -> dict[str, Any]:
