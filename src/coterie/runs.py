@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,14 +88,24 @@ class Run:
 
     def check(self) -> None:
         """Raise one sentence when there is no finished run."""
+        if self.folder.is_file():
+            raise InputError(f"{self.folder} is a file; give the folder of a run, which knows its rows too.")
         if not self.model.is_file():
             raise InputError(
                 f"{self.folder} holds no finished run (no {self.model.name}); make one with coterie fit."
             )
 
     def unfinish(self) -> None:
-        """Take away the note of an earlier run, before its other files are replaced one by one."""
+        """Take away the note of an earlier run, before its other files are replaced one by one.
+
+        What was said on the page about its clusters is not true of others, so it is put aside.
+        """
         self.note.unlink(missing_ok=True)
+        said, place = self.explored / "answers.jsonl", 1
+        while (aside := said.with_name(f"answers-{place}.jsonl")).exists():
+            place += 1
+        if said.exists():
+            said.rename(aside)
 
     def write_note(self, facts: dict[str, Any]) -> None:
         """Write the facts of the run."""
@@ -112,8 +123,10 @@ class Run:
         return facts
 
 
-def write_labels(path: Path, labels: np.ndarray, confidence: np.ndarray) -> None:
-    """Write row, cluster and confidence as CSV, atomically.
+def write_labels(
+    path: Path, labels: np.ndarray, confidence: np.ndarray, names: Mapping[int, str] | None = None
+) -> None:
+    """Write row, cluster and confidence as CSV, atomically; names of clusters too, where there are any.
 
     Examples
     --------
@@ -124,12 +137,17 @@ def write_labels(path: Path, labels: np.ndarray, confidence: np.ndarray) -> None
     row,cluster,confidence
     0,1,0.5
     1,0,0.25
+    >>> write_labels(path, np.array([1, 0]), np.array([0.5, 0.25]), {1: "cats"})
+    >>> print(path.read_text().strip())
+    row,cluster,confidence,name
+    0,1,0.5,cats
+    1,0,0.25,
     """
-    with atomic_path(path) as draft, draft.open("w", newline="") as handle:
+    with atomic_path(path) as draft, draft.open("w", newline="", encoding="utf-8") as handle:
         writer = csv.writer(handle, lineterminator="\n")
-        writer.writerow(["row", "cluster", "confidence"])
+        writer.writerow(["row", "cluster", "confidence", *(["name"] if names else [])])
         writer.writerows(
-            (row, int(label), f"{sure:.6g}")
+            (row, int(label), f"{sure:.6g}", *([names.get(int(label), "")] if names else []))
             for row, (label, sure) in enumerate(zip(labels, confidence, strict=True))
         )
 

@@ -1,11 +1,14 @@
 """The human loop."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from coterie import FUCSMF, PCX, InputError, LargeMvCNet, as_views, load, refine
 from coterie.methods.asking import Regions, in_turn, worth_asking
 from coterie.methods.refine import Refinement, as_labels
+from coterie.methods.refined import RefinedModel
 
 CENTERS = np.array([[0, 0, 0], [6, 0, 0], [0, 6, 0], [6, 6, 0]])
 
@@ -206,6 +209,81 @@ def test_a_refined_model_labels_new_rows_and_comes_back_from_its_file(rows, mode
     np.testing.assert_array_equal(same.labels_, refined.labels)
     assert same.names_ == {7: "corner", one: "gone"}
     assert same.get_params().keys() == model.get_params().keys()
+
+
+@pytest.fixture(scope="module")
+def corrected(rows):
+    """A model, what was said of it, and the refined model of that."""
+    X, kind = rows
+    model = LargeMvCNet(4, views=[2, 1], random_state=0).fit(X)
+    second, third = (number_of(model, kind, wanted) for wanted in (1, 2))
+    refined = refine(model, X, {0: 9, 4: 9, 1: second, 50: third}, must_link=[(10, 11)])
+    return refined, refined.model({9: "corner"})
+
+
+@pytest.mark.parametrize("base", ["column groups", "fucsmf"])
+def test_a_refined_model_goes_on_where_it_was_also_from_its_file(rows, corrected, base, tmp_path):
+    X, kind = rows
+    first, made = corrected
+    if base == "fucsmf":
+        model = FUCSMF(random_state=0).fit(X, np.where(np.arange(200) < 8, kind, -1))
+        first = refine(model, X, {0: 9, 4: 9})
+        made = first.model({9: "corner"})
+    made.save(tmp_path / "refined.coterie")
+    again = refine(load(tmp_path / "refined.coterie"), X)
+    np.testing.assert_array_equal(again.labels, first.labels)
+    np.testing.assert_array_equal(again.clusters, first.labels)
+    np.testing.assert_allclose(again.memberships, first.memberships, atol=1e-6)
+    assert again.model().names_ == {9: "corner"}
+    assert type(again.model().base) is type(made.base)
+
+
+def test_what_is_said_of_a_refined_model_comes_after_what_was_said_before(rows, corrected):
+    X, kind = rows
+    first, made = corrected
+    second, third = (number_of(made.base, kind, wanted) for wanted in (1, 2))
+    again = Refinement(made, X).update({1: 9, 30: 12}, merged={})
+    assert set(again.classes) == {*first.classes, 12}
+    assert again.labels[[0, 1, 4, 30, 50]].tolist() == [9, 9, 9, 12, third]
+    assert again.labels[10] == again.labels[11]
+    merged = Refinement(made, X).update({30: 12}, merged={9: second})
+    assert merged.labels[[0, 1, 4, 30, 50]].tolist() == [second, second, second, 12, third]
+    assert 9 not in merged.classes
+    with pytest.raises(InputError, match="Rows 10 and 11 must be together"):
+        refine(made, X, {10: 0, 11: 1})
+    assert refine(made, X, {0: 1, 1: 2}, keep=False).classes.tolist() == [1, 2]
+
+
+def test_a_refined_model_is_refined_on_the_rows_that_were_corrected(rows, corrected):
+    with pytest.raises(InputError, match="X has 50 rows, but 200 rows were corrected"):
+        refine(corrected[1], rows[0][:50])
+
+
+@pytest.mark.parametrize("change", [{"labels": np.zeros(3, int)}, {"must_link": np.array([[0, 999]])}])
+def test_a_refined_model_with_impossible_grounds_is_refused(corrected, tmp_path, change):
+    made = corrected[1]
+    RefinedModel(made.base, made.solver, replace(made.grounds, **change)).save(tmp_path / "odd.coterie")
+    with pytest.raises(InputError, match=r"odd\.coterie.*(labels behind the classes|names row 999)"):
+        load(tmp_path / "odd.coterie")
+
+
+def test_links_between_rows_that_stand_for_clusters_are_no_contradiction(rows, model):
+    X, kind = rows
+    surest = np.argsort(-model.assign(X).confidence, kind="stable")
+    one, other = (int(surest[kind[surest] == k][0]) for k in (0, 1))
+    refined = refine(model, X, must_link=[(one, other)])
+    assert refined.labels[one] == refined.labels[other]
+    assert len(refined.classes) == 4
+    near = [int(row) for row in surest[kind[surest] == 2][:2]]
+    assert len(refine(model, X, cannot_link=[near]).classes) == 4
+
+
+def test_a_cluster_whose_rows_are_all_kept_together_stays(rows, model):
+    X, kind = rows
+    number = number_of(model, kind, 0)
+    members = np.flatnonzero(model.labels_ == number)
+    refined = refine(model, X, must_link=[(members[0], row) for row in members[1:]])
+    assert (refined.labels[members] == number).all()
 
 
 def test_a_region_that_no_label_reaches_is_asked_about_before_anything_unsure(rows, coarse):

@@ -65,7 +65,7 @@ def write_report(
     embedding : {"auto", "tsne", "pca"}, default="auto"
         How the map is drawn: "auto" takes t-SNE when openTSNE is installed, else PCA.
     names : mapping of int to str, optional
-        What the clusters are called, by their labels.
+        What the clusters are called, by their labels; by default as a refined model calls them.
     title : str, optional
         Heading of the page.
     answers : sequence of str, optional

@@ -194,7 +194,7 @@ def summarise(
     embedding : {"auto", "tsne", "pca"}, default="auto"
         How the map is drawn, see `coterie.explore.projection.project`.
     names : mapping of int to str, optional
-        What the clusters are called, by their labels.
+        What the clusters are called, by their labels; by default as a refined model calls them.
     random_state : int, default=0
         Decides the sample and the map.
 
@@ -212,7 +212,7 @@ def summarise(
     layout = None if image_shape is None else ImageLayout.from_shape(tuple(image_shape))
     picture_view = None if layout is None else table.view_of_size(layout.size)
     classes = None if truth is None else read_classes(truth, table.n_rows)
-    method = getattr(model, "method_", type(model).__name__)
+    method, names = method_name(model), getattr(model, "names_", {}) if names is None else names
     scores = {} if truth is None else _scores(method, truth, labels, compare or {})
 
     sample = read_sample(model, table, labels, max_rows, random_state)
@@ -220,7 +220,7 @@ def summarise(
     features = sample.top_features(table, skip=picture_view)
     sizes = np.bincount(labels, minlength=sample.n_clusters)
     numbers = np.asarray(getattr(model, "classes_", np.arange(sample.n_clusters))).tolist()
-    titles = [cluster_title(number, names or {}) for number in numbers]
+    titles = [cluster_title(number, names) for number in numbers]
     clusters = describe_clusters(sample, titles, features, sizes, classes, labels)
     least_certain = np.argsort(sample.confidence, kind="stable")[:_LEAST_CERTAIN_ROWS].tolist()
     shown = {row for c in clusters for row in [c.exemplar, *c.typical] if row is not None}
@@ -281,6 +281,11 @@ def _scores(
         method: score_all(truth, labels),
         **{str(name): score_all(truth, other) for name, other in compare.items()},
     }
+
+
+def method_name(model: Any) -> str:
+    """Return what a report calls the method of a model."""
+    return str(getattr(model, "method_", type(model).__name__))
 
 
 def cluster_title(number: int, names: Mapping[int, str]) -> str:

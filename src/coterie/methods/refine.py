@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -13,10 +13,11 @@ from sklearn.base import clone
 
 from coterie.errors import InputError
 from coterie.methods.asking import Regions, in_turn, worth_asking
-from coterie.methods.base import Clusterer
+from coterie.methods.base import Assignment, Clusterer
 from coterie.methods.fucsmf import FUCSMF
+from coterie.methods.fucsmf.knowledge import as_pairs
 from coterie.methods.fucsmf.labels import whole_numbers
-from coterie.methods.refined import RefinedModel, rows_for_solver
+from coterie.methods.refined import Grounds, RefinedModel, rows_for_solver
 
 _SEEDS = 10
 # Every row an anchor makes each answer wait; this many serve 70,000 rows of MNIST.
@@ -27,7 +28,7 @@ ENOUGH = 1e-3
 
 
 def refine(
-    model: Clusterer,
+    model: Clusterer | RefinedModel,
     X: Any,
     y: Any = None,
     *,
@@ -45,18 +46,20 @@ def refine(
     Parameters
     ----------
     model : estimator
-        Any fitted coterie model.
+        Any fitted coterie model. A refined one goes on from what was said before, links included, except where
+        `y` says something else of a row; classes keep their numbers and names.
     X : array-like, views, or path
-        The rows that are to be labelled, as `model.predict` takes them.
+        The rows that are to be labelled, as `model.predict` takes them; those of a refined model are the rows that
+        were corrected.
     y : array-like of shape (n,), or mapping from row to class, optional
         What a person said: a cluster's number, or any other whole number for a new class; -1 where nothing.
     must_link, cannot_link : array-like of shape (pairs, 2), optional
         Rows that are, or are not, of one class.
     keep : bool, default=True
-        Whether the model's clusters go on: the ten surest rows of each stand for it, until rows of its surer half
-        are labelled and none of them with its number. So a cluster is merged into another by labelling a typical row
-        of it with the other's number, and split by labelling some rows with a new one; a label on a row at the edge
-        only corrects the edge. False lets only `y` count.
+        Whether the model's clusters go on: the ten surest rows of each, of those nobody spoke of, stand for it, until
+        rows of its surer half are labelled and none of them with its number. So a cluster is merged into another by
+        labelling a typical row of it with the other's number, and split by labelling some rows with a new one; a
+        label on a row at the edge only corrects the edge. False lets only `y` and the links count.
     n_ask : int, default=10
         How many rows to name that are worth asking about next.
 
@@ -112,15 +115,32 @@ class Refinement:
     classes: np.ndarray
     ask: np.ndarray
 
-    def __init__(self, model: Clusterer, X: Any, *, keep: bool = True, n_ask: int = 10) -> None:
+    def __init__(
+        self, model: Clusterer | RefinedModel, X: Any, *, keep: bool = True, n_ask: int = 10
+    ) -> None:
         self.keep, self.n_ask = keep, n_ask
-        self.clusters, confidence = model.assign(X)
-        self._corrected, self._rows = model, rows_for_solver(model, X)
-        own = isinstance(model, FUCSMF)
+        self._earlier = model if isinstance(model, RefinedModel) else None
+        base = model.base if isinstance(model, RefinedModel) else model
+        self._corrected, self._rows = base, rows_for_solver(base, X)
+        self.clusters, confidence = model.assign(X) if self._earlier is None else self._go_on(self._earlier)
+        own = isinstance(base, FUCSMF)
         few = min(_MOST_ANCHORS, len(self.clusters))
-        self._solver = clone(model).set_params(classes=None, views=None) if own else FUCSMF(n_anchors=few)
+        self._solver = clone(base).set_params(classes=None, views=None) if own else FUCSMF(n_anchors=few)
         self._solver.set_params(tol=ENOUGH, random_state=0)
         self._members = _surest_first(self.clusters, confidence)
+        self._standing = {
+            cluster: _SEEDS if self._earlier is None else self._earlier.grounds.standing(rows)
+            for cluster, rows in self._members.items()
+        }
+
+    def _go_on(self, earlier: RefinedModel) -> Assignment:
+        """Return the classes of a refined model; no row is surer of its class than those that it goes by."""
+        if len(earlier.labels_) != self._rows.n_rows:
+            raise InputError(
+                f"X has {self._rows.n_rows} rows, but {len(earlier.labels_)} rows were corrected; give the same rows."
+            )
+        sure = earlier.solver.label_distributions_.max(axis=1)
+        return Assignment(earlier.labels_, np.where(earlier.grounds.labels >= 0, np.inf, sure))
 
     def update(
         self,
@@ -146,10 +166,12 @@ class Refinement:
         self
         """
         said = as_labels(y, len(self.clusters))
-        labels = self._with_seeds(said, merged) if self.keep else said
+        if self._earlier is not None and self.keep:
+            said = np.where(said >= 0, said, self._earlier.grounds.said(merged or {}))
+        labels = self._with_seeds(said, (must_link, cannot_link), merged) if self.keep else said
         if (labels < 0).all():
             raise InputError("There is nothing to go by: give labels y, or keep=True.")
-        links = {"must_link": must_link, "cannot_link": cannot_link}
+        links = self._links(must_link, cannot_link)
         with warnings.catch_warnings():
             # One class left is what a person may ask for; far-off rows are among those worth asking about.
             warnings.simplefilter("ignore", UserWarning)
@@ -161,8 +183,23 @@ class Refinement:
                 self._regions = Regions(self._rows, _REGIONS_A_CLASS * len(self._solver.classes_))
         self.labels, self.classes = self._solver.labels_, self._solver.classes_
         self.memberships = self._solver.label_distributions_
+        self._grounds = Grounds(labels, said >= 0, **links)
         self.ask = self._worth_asking(said >= 0)
         return self
+
+    def _links(self, must_link: Any, cannot_link: Any) -> dict[str, np.ndarray]:
+        """Return the pairs that were given, after those of a refined model that goes on."""
+        n_rows = len(self.clusters)
+        links = {
+            "must_link": as_pairs(must_link, n_rows, "must_link"),
+            "cannot_link": as_pairs(cannot_link, n_rows, "cannot_link"),
+        }
+        if self._earlier is None or not self.keep:
+            return links
+        return {
+            name: np.concatenate([getattr(self._earlier.grounds, name), pairs])
+            for name, pairs in links.items()
+        }
 
     def _worth_asking(self, known: np.ndarray) -> np.ndarray:
         unsure = worth_asking(self.memberships, self._solver.nearest_anchor(), known, self.n_ask)
@@ -191,20 +228,26 @@ class Refinement:
         Parameters
         ----------
         names : mapping from class to str, optional
-            What a person calls the classes.
+            What a person calls the classes; by default as the refined model that was corrected called them.
         """
-        return RefinedModel(self._corrected, self._solver, names)
+        if names is None and self._earlier is not None:
+            names = self._earlier.names_
+        return RefinedModel(self._corrected, self._solver, self._grounds, names)
 
-    def _with_seeds(self, said: np.ndarray, merged: Mapping[int, int] | None) -> np.ndarray:
-        """Add the surest rows of the clusters that go on, of those nobody spoke of where merges are known."""
-        labels = said.copy()
+    def _with_seeds(
+        self, said: np.ndarray, links: Iterable[Any], merged: Mapping[int, int] | None
+    ) -> np.ndarray:
+        """Add the surest rows of the clusters that go on, of those nobody spoke of."""
+        labels, silent = said.copy(), said < 0
+        for pairs in links:
+            silent[as_pairs(pairs, len(said), "a link").ravel()] = False
         for cluster, members in self._members.items():
-            if merged is not None:
-                labels[members[said[members] < 0][:_SEEDS]] = merged.get(cluster, cluster)
+            half = said[members[: (len(members) + 1) // 2]]
+            if merged is None and (half >= 0).any() and not (half == cluster).any():
                 continue
-            spoken, rows = said[members[: (len(members) + 1) // 2]], members[:_SEEDS]
-            if (spoken < 0).all() or (spoken == cluster).any():
-                labels[rows] = np.where(said[rows] >= 0, said[rows], cluster)
+            # A cluster of which every row is linked still has rows that stand for it.
+            rows = members[silent[members]] if silent[members].any() else members[said[members] < 0]
+            labels[rows[: self._standing[cluster]]] = (merged or {}).get(cluster, cluster)
         return labels
 
 

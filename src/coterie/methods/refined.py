@@ -1,11 +1,12 @@
 """What a person's corrections leave behind: a model that labels new rows as the corrected ones were labelled."""
 
-# n rows, c classes
+# n rows, c classes, p pairs
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,47 @@ import numpy as np
 from coterie.data import Views, as_views
 from coterie.methods.base import Assignment, Clusterer, from_contents
 from coterie.methods.fucsmf import FUCSMF
+from coterie.methods.fucsmf.knowledge import as_pairs
 from coterie.store import below, write_archive
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """What the classes of a refined model go by: what a person said, and the rows that stand for clusters.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n,)
+        -1 where nothing is known.
+    given : ndarray of bool, shape (n,)
+        Whether a person gave the label; the other labelled rows stand for a cluster.
+    must_link, cannot_link : ndarray of shape (p, 2)
+        Pairs of rows.
+    """
+
+    labels: np.ndarray
+    given: np.ndarray
+    must_link: np.ndarray
+    cannot_link: np.ndarray
+
+    def said(self, merged: Mapping[int, int]) -> np.ndarray:
+        """Return what a person said of the rows, (n,), with some classes made one with others; -1 where nothing."""
+        labels = np.where(self.given, self.labels, -1)
+        for one, other in merged.items():
+            labels[labels == one] = other if other >= 0 else one
+        return labels
+
+    def standing(self, rows: np.ndarray) -> int:
+        """Return how many of some rows stand for their cluster."""
+        return int(((self.labels[rows] >= 0) & ~self.given[rows]).sum())
+
+    def check(self, classes: np.ndarray, n_rows: int) -> None:
+        """Raise a `ValueError` where this cannot have led to these classes of so many rows."""
+        whole = self.labels.shape == self.given.shape == (n_rows,)
+        if not whole or self.given.dtype != bool or not np.isin(self.labels, [-1, *classes]).all():
+            raise ValueError("the labels behind the classes are wrong")
+        for pairs in (self.must_link, self.cannot_link):
+            as_pairs(pairs, n_rows, "a link")
 
 
 class RefinedModel:
@@ -27,6 +68,8 @@ class RefinedModel:
         The model that was corrected.
     solver : FUCSMF
         Fitted on the rows that `rows_for_solver` gives.
+    grounds : Grounds
+        What the solver was given; `refine` goes on from there.
     names : mapping from class to str, optional
         What a person calls the classes.
 
@@ -40,16 +83,23 @@ class RefinedModel:
     names_ : dict of int to str
     method_ : str
         What a report calls it: the method that was corrected, and that it was.
-    history_, versions_, seed_
+    history_, versions_, seed_, view_dims_in_, image_shape
         Those of the model that was corrected.
     """
 
-    def __init__(self, base: Clusterer, solver: FUCSMF, names: Mapping[int, str] | None = None) -> None:
-        self.base, self.solver, self.names_ = base, solver, dict(names or {})
+    def __init__(
+        self, base: Clusterer, solver: FUCSMF, grounds: Grounds, names: Mapping[int, str] | None = None
+    ) -> None:
+        self.base, self.solver, self.grounds, self.names_ = base, solver, grounds, dict(names or {})
         self.method_ = f"{type(base).__name__}, refined"
         self.labels_, self.classes_ = solver.labels_, solver.classes_
         self.exemplar_indices_ = solver.exemplar_indices_
         self.history_, self.seed_, self.versions_ = base.history_, base.seed_, base.versions_
+        self.view_dims_in_, self.image_shape = base.view_dims_in_, getattr(base, "image_shape", None)
+
+    def named(self, names: Mapping[int, str]) -> RefinedModel:
+        """Return the same model with other names."""
+        return RefinedModel(self.base, self.solver, self.grounds, names)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters of the model that was corrected."""
@@ -77,7 +127,7 @@ class RefinedModel:
             "kind": "refined model",
             "names": [[int(number), name] for number, name in self.names_.items()],
         }
-        tensors: dict[str, np.ndarray] = {}
+        tensors = {f"grounds.{name}": array for name, array in vars(self.grounds).items()}
         for part, model in (("base", self.base), ("solver", self.solver)):
             manifest[part], arrays = model.contents()
             tensors |= {f"{part}.{name}": array for name, array in arrays.items()}
@@ -89,7 +139,9 @@ class RefinedModel:
         whole = {part: manifest[part] | {"versions": manifest["versions"]} for part in ("base", "solver")}
         base = from_contents(whole["base"], below("base.", arrays), **overrides)
         solver = from_contents(whole["solver"], below("solver.", arrays))
-        return cls(base, solver, {int(number): str(name) for number, name in manifest["names"]})
+        grounds = Grounds(**below("grounds.", arrays))
+        grounds.check(solver.classes_, len(solver.labels_))
+        return cls(base, solver, grounds, {int(number): str(name) for number, name in manifest["names"]})
 
 
 def rows_for_solver(model: Clusterer, X: Any) -> Views:

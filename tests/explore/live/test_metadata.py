@@ -30,6 +30,13 @@ def test_a_text_file_may_have_semicolons_between_its_cells(tmp_path):
     assert Metadata.read(tmp_path / "known.csv", 2).row(0) == [("id", "1"), ("city", "Oslo, N")]
 
 
+def test_numbers_with_a_decimal_comma_are_amounts(tmp_path):
+    lines = [f"{i},5;{i}. Street, N" for i in range(40)]
+    (tmp_path / "known.csv").write_text("size;home\n" + "\n".join(lines) + "\n")
+    known = Metadata.read(tmp_path / "known.csv", 40)
+    np.testing.assert_array_equal(known.values(0, np.arange(40)), np.arange(40) + 0.5)
+
+
 def test_words_are_found_in_any_column_in_upper_or_lower_case(metadata):
     assert metadata.search("ANN", 3) == [0, 2, 4]
     assert metadata.search("1970-01-04", 2) == [3, 7]

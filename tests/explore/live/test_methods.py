@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coterie import FUCSMF, MVSIB, SSC, LargeMvCNet, SSCNet, as_views
+from coterie import FUCSMF, MVSIB, SSC, LargeMvCNet, SSCNet, as_views, load, refine
 from coterie.explore.live import describe
 from coterie.explore.live.export import EXPORTS
 from coterie.explore.live.looking import Looker
@@ -35,6 +35,31 @@ MAKERS = {
     "SSC": lambda: SSC(3, random_state=0).fit(two_views(False)),
     "FUCSMF": lambda: FUCSMF(random_state=0).fit(two_views(True), known()),
 }
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_refined_model_is_explored_with_its_names_and_numbers_and_refined_again(tmp_path):
+    views = two_views(True)
+    first = refine(MAKERS["FUCSMF"](), views, {0: 11, 3: 11})
+    first.model({11: "new", 7: "old"}).save(tmp_path / "refined.coterie")
+    session = Session(load(tmp_path / "refined.coterie"), views, tmp_path / "explore", embedding="pca")
+    session.prepare()
+    assert session.refiner.failure is None
+    np.testing.assert_array_equal(session.state.labels, first.labels)
+    assert describe.run_json(session)["method"] == "FUCSMF, refined"
+    assert session.known.names == {11: "new", 7: "old"}
+    session.name(7, "older")
+    assert load(session.export(EXPORTS["model"].write, "named")).names_ == {11: "new", 7: "older"}
+    change = session.label([31], 11)
+    assert change.taken_over == 0
+    assert session.state.labels[[0, 3, 31]].tolist() == [11, 11, 11]
+    session.merge(11, 7)
+    assert session.known.names == {7: "older"}
+    assert session.state.labels[[0, 3, 31]].tolist() == [7, 7, 7]
+    assert 11 not in session.state.numbers
+    assert load(session.export(EXPORTS["model"].write, "again")).names_ == {7: "older"}
+    session.export(EXPORTS["report"].write, "report.html")
+    session.log.close()
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

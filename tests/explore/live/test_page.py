@@ -162,6 +162,14 @@ def test_rows_are_found_selected_and_linked_without_a_mouse(page):
         page.until(lambda found=found: found.get_attribute("aria-pressed") == "true")
         assert page.driver.switch_to.active_element == found
     page.until(lambda: page.all("#panel h2")[0].text == "2 selected rows")
+    page.driver.switch_to.active_element.send_keys(Keys.ESCAPE)
+    page.until(lambda: page.all("#panel h2")[0].text == "0 selected rows")
+    for row in (6, 11):
+        page.all("#words")[0].clear()
+        page.all("#words")[0].send_keys(f"{row}" + Keys.ENTER)
+        page.until(lambda row=row: page.all(f".found [data-row='{row}']"))
+        page.all(f".found [data-row='{row}']")[0].send_keys(Keys.ENTER)
+    page.until(lambda: page.all("#panel h2")[0].text == "2 selected rows")
     state = page.after(lambda: page.all("#together")[0].send_keys(Keys.ENTER))
     assert state["history"][-1]["words"] == "Rows 6, 11 are of one cluster"
     found = page.run("return fetch('/api/rows?rows=6,11').then((answer) => answer.json())")

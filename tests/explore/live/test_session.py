@@ -67,12 +67,19 @@ def test_links_tie_rows_and_hold_them_apart(session, kind):
     assert len(session.known.apart) == 1
 
 
+def test_rows_that_are_kept_apart_in_vain_are_told(session, kind):
+    sure = np.argsort(-session.state.confidence, kind="stable")
+    change = session.apart(sure[kind[sure] == 2][:2].tolist())
+    assert "They still are of one cluster" in describe.change_json(session, change)["words"]
+    assert "still" not in describe.change_json(session, session.undo())["words"]
+
+
 def test_a_contradiction_is_one_sentence_and_changes_nothing(session, kind):
     one, other = (int(np.flatnonzero(kind == group)[0]) for group in (0, 1))
     session.together([one, other])
     before, version = session.state.labels.copy(), session.version
     with pytest.raises(
-        InputError, match=rf"Rows {one} and {other} are in cannot_link, but must_link ties them"
+        InputError, match=rf"Rows {one} and {other} are kept apart, but Keep together ties them"
     ):
         session.apart([one, other])
     np.testing.assert_array_equal(session.state.labels, before)
@@ -260,7 +267,7 @@ def test_what_goes_wrong_beside_the_page_is_said(make_session, monkeypatch, tmp_
     session.log.add(Together(rows=[1, 2]))
     session.log.add(Apart(rows=[1, 2]))
     session.prepare()
-    assert "does not fit these data: Rows 1 and 2 are in cannot_link" in session.refiner.failure
+    assert "does not fit these data: Rows 1 and 2 are kept apart" in session.refiner.failure
     with pytest.raises(InputError, match="Corrections are not possible"):
         session.label([5], 1)
     session.log.close()

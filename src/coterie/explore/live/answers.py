@@ -1,10 +1,14 @@
 """What a person may say about the clusters, and what all of it together means."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
+
+from coterie.errors import InputError
 
 # Whole numbers that every array of row numbers and classes can hold.
 Row = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
@@ -108,9 +112,44 @@ class Knowledge:
         """Whether anything but names was said."""
         return bool(self.labels or self.merged or self.together or self.apart)
 
+    def for_update(self) -> dict[str, Any]:
+        """Return what `Refinement.update` is to be asked."""
+        return {
+            "y": self.labels or None,
+            "must_link": self.together or None,
+            "cannot_link": self.apart or None,
+            "merged": self.merged | dict.fromkeys(self.silent, -1),
+        }
 
-def gathered(answers: Iterable[Answer]) -> Knowledge:
+
+def read_answers(path: Path) -> list[Answer]:
+    """Read the answers that the page exported.
+
+    Parameters
+    ----------
+    path : Path
+        What the page calls your answers, JSON.
+    """
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))["answers"]
+        return [
+            ANSWER.validate_python({key: value for key, value in entry.items() if key != "at"})
+            for entry in entries
+        ]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:  # of pydantic too
+        raise InputError(
+            f"{path} does not hold answers; give the file answers.json that the page exports."
+        ) from error
+
+
+def gathered(answers: Iterable[Answer], names: Mapping[int, str] | None = None) -> Knowledge:
     """Put answers together, in their order; of two labels of a row the later one counts.
+
+    Parameters
+    ----------
+    answers : iterable of Answer
+    names : mapping of int to str, optional
+        What the classes were called before.
 
     Examples
     --------
@@ -118,7 +157,7 @@ def gathered(answers: Iterable[Answer]) -> Knowledge:
     >>> found.labels, found.merged, found.names
     ({4: 0, 5: 0}, {1: 0}, {0: 'cats'})
     """
-    known = Knowledge()
+    known = Knowledge(names=dict(names or {}))
     for answer in answers:
         match answer:
             case Label():

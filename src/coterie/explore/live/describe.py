@@ -18,7 +18,7 @@ from coterie.explore.markers import (
 )
 from coterie.explore.palette import colours
 from coterie.explore.pieces import counted
-from coterie.explore.summary import cluster_title
+from coterie.explore.summary import cluster_title, method_name
 
 _COLUMN = "column-"
 _MOST_FLOWS = 3
@@ -28,7 +28,7 @@ def run_json(session: Session) -> dict[str, Any]:
     """Return what stays the same: the facts of the run and the ways to colour the map."""
     return {
         "title": session.title,
-        "method": type(session.model).__name__,
+        "method": method_name(session.model),
         "rows": session.n_rows,
         "sampled": len(session.sample.rows),
         "views": [{"name": name, "features": dim} for name, dim in session.table.views],
@@ -83,6 +83,10 @@ def change_json(session: Session, change: Change) -> dict[str, Any]:
     if not isinstance(change.answer, said.Name):
         many = counted(change.moved, "row") if change.moved else "No row"
         words += f" {many} moved{_flows(change, names)}."
+    if isinstance(change.answer, said.Apart) and change.answer in session.log.answers:
+        one, other = (int(session.state.labels[row]) for row in change.answer.rows)
+        still = " They still are of one cluster, as their neighbours say; label one of them to part them."
+        words += still if one == other else ""
     if change.taken_over:
         words += (
             f" From now on the graph of neighbours speaks for every row, not the model alone: "

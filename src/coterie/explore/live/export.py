@@ -15,6 +15,7 @@ from coterie.data.readers.files import need
 from coterie.explore.live.describe import history_json
 from coterie.explore.live.session import Session
 from coterie.explore.report import write_report
+from coterie.methods.refined import RefinedModel
 from coterie.store import atomic_path
 
 
@@ -73,7 +74,7 @@ def write_parquet(session: Session, path: Path) -> None:
 
 
 def write_model(session: Session, path: Path) -> None:
-    """Write the refined model; as long as nothing was corrected, the model itself."""
+    """Write the refined model; as long as nothing was corrected, the model itself, if it can hold names with them."""
     _present_model(session).save(path)
 
 
@@ -106,7 +107,9 @@ def write_present_report(session: Session, path: Path) -> None:
 def _present_model(session: Session) -> Any:
     session.check_followed()
     known = session.known
-    return session.refiner.model(known.names) if known.moves_rows else session.model
+    if known.moves_rows:
+        return session.refiner.model(known.names)
+    return session.model.named(known.names) if isinstance(session.model, RefinedModel) else session.model
 
 
 EXPORTS = {

@@ -108,7 +108,7 @@ class Looker:
         if version != session.version:
             version, state = session.version, session.state
             sample = session.sample.read_as(state)
-            features = sample.top_features(session.table, skip=self._session.picture_view)
+            features = sample.top_features(session.table, skip=session.picture_view)
             titles = list(map(str, state.numbers.tolist()))
             found = describe_clusters(
                 sample, titles, features, state.sizes(), session.classes, state.positions()
@@ -144,7 +144,7 @@ class Looker:
         for v, (block, means, (view, _)) in enumerate(
             zip(blocks, session.sample.reading.means, session.table.views, strict=True)
         ):
-            if v == self._session.picture_view:
+            if v == session.picture_view:
                 continue
             middle, spread = means.spread()
             away = (block - middle) / spread
@@ -181,10 +181,10 @@ class Looker:
     @cached_property
     def _decoded(self) -> dict[int, str]:
         """Images of the exemplars that the model decoded, by class."""
-        if self._session.picture_view is None:
-            return {}
         session = self._session
-        decoded = decoded_exemplars(session.model, session.table, self._session.picture_view)
+        if session.picture_view is None:
+            return {}
+        decoded = decoded_exemplars(session.model, session.table, session.picture_view)
         return {int(session.model_numbers[c]): self._drawn(value) for c, value in enumerate(decoded)}
 
     @cached_property

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.data.readers.files import need, parsing
-from coterie.data.readers.text import find_layout
+from coterie.data.readers.text import find_layout, with_decimal
 from coterie.errors import InputError
 
 _MOST_GROUPS = 30
@@ -113,10 +113,12 @@ class Groups:
 def _read_text(path: Path) -> Any:
     text = need("pyarrow.csv", "explore", "--metadata")
     with parsing(path, "UTF-8 text"):
-        delimiter = find_layout(path, header=True).delimiter
-    options = text.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+        layout = find_layout(path, header=True)
+        layout = with_decimal(path, layout, range(layout.n_columns))
+    options = text.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True)
+    numbers = text.ConvertOptions(decimal_point=layout.decimal)
     try:
-        table = text.read_csv(path, parse_options=options)
+        table = text.read_csv(path, parse_options=options, convert_options=numbers)
         return table.rename_columns(table.column_names)  # names that are no UTF-8 fail here
     except Exception as error:
         first = (str(error).splitlines() or ["unknown"])[0]

@@ -70,12 +70,11 @@ class Refiner:
     def solve(self, known: Knowledge) -> State:
         """Return the classes of all rows by what is known; a contradiction is an `InputError`."""
         refinement = self._prepared()
-        refinement.update(
-            known.labels or None,
-            must_link=known.together or None,
-            cannot_link=known.apart or None,
-            merged=known.merged | dict.fromkeys(known.silent, -1),
-        )
+        try:
+            refinement.update(**known.for_update())
+        except InputError as error:
+            words = str(error).replace("in cannot_link", "kept apart").replace("must_link", "Keep together")
+            raise InputError(words) from error
         going_on = np.setdiff1d(self._numbers, list(known.merged))
         exemplars = refinement.model().exemplar_indices_
         return State(

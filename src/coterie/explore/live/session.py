@@ -140,7 +140,10 @@ class Session:
     @property
     def known(self) -> said.Knowledge:
         """What the answers mean together."""
-        return said.gathered(self.log.answers)
+        return self._known_by(self.log.answers)
+
+    def _known_by(self, answers: list[said.Answer]) -> said.Knowledge:
+        return said.gathered(answers, getattr(self.model, "names_", None))
 
     # What takes long, and runs beside the page
 
@@ -244,7 +247,7 @@ class Session:
         if isinstance(answer, said.Name):
             self.log.add(answer)
             return self._show(self.state, Change(answer))
-        known, before = said.gathered([*self.log.answers, answer]), self.known
+        known, before = self._known_by([*self.log.answers, answer]), self.known
         try:
             state = self._solved(known)
             self.log.add(answer)

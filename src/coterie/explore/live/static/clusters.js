@@ -61,7 +61,7 @@ function oneCluster(app, act) {
     "form", { class: "line", onsubmit: (event) => { event.preventDefault(); act.name(cluster.number, name.value); } },
     element("label", { for: "name" }, "Name ", name), element("button", { type: "submit" }, "Save name"),
   );
-  const target = element("select", { "aria-label": "Cluster to merge into", onchange: () => { merges = true; } }, options(app, null, cluster.number));
+  const target = element("select", { "aria-label": "Cluster to merge into", onchange: () => { merges = true; } }, options(app, cluster.number));
   const merging = element(
     "div", { class: "line" },
     element("label", {}, "Merge into ", target),

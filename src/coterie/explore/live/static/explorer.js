@@ -116,7 +116,7 @@ function draw() {
   if (app.selection.size) picked = map.placeOf(app.selection);
   else if (app.picked.size) picked = pickedPlaces();
   const chosen = at("colouring").selectedOptions[0].textContent;
-  map.draw(app.colouring.marker, "", { picked, moved: app.moved, exemplars: app.state.exemplars, front: app.colouring.front || [] });
+  map.draw(app.colouring.marker, { picked, moved: app.moved, exemplars: app.state.exemplars, front: app.colouring.front || [] });
   at("map-plot").setAttribute("aria-label", "Map of " + counted(app.run.sampled, "row") + ", coloured by " + chosen + ", " + counted(app.selection.size, "row") + " selected");
   map.listen(lassoed, clicked, hovered, () => { at("tip").hidden = true; });
 }
@@ -220,6 +220,7 @@ function tabKeys(event) {
 
 function keys(event) {
   const typing = event.target.closest("input, select, textarea");
+  if (event.key === "Escape" && !typing && app.selection.size) act.clear();
   if (typing || !(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z") return;
   event.preventDefault();
   const step = at(event.shiftKey ? "redo" : "undo");

@@ -5,8 +5,8 @@ import { element, respond } from "./dom.js";
 const FILES = [
   ["labels.csv", "Labels as CSV", "Row, cluster, name, confidence, and whether you gave the label."],
   ["labels.parquet", "Labels as Parquet", "The same columns; needs less space and keeps their types."],
-  ["model", "Refined model", "For coterie.load: labels new rows as these are labelled."],
-  ["answers", "Your answers", "What you said, and the names, as JSON."],
+  ["model", "Refined model", "Labels new rows as these are labelled: coterie predict refined.coterie NEW, or coterie.load."],
+  ["answers", "Your answers", "What you said, and the names, as JSON; coterie refine RUN --answers answers.json --out NEW makes a run of it."],
   ["report", "Report", "One HTML file of the present state, to be read without this program; takes some seconds."],
 ];
 

@@ -2,7 +2,7 @@
 
 const plots = coteriePlots;
 const holder = document.getElementById("map-plot");
-const PICKED = { selected: { marker: { opacity: 0.95 } }, unselected: { marker: { opacity: 0.2 } } };
+const FEW = 20;
 let points = { x: [], y: [], rows: [], layout: {} };
 let drag = plots.narrow.matches ? false : "lasso";
 let listening = false;
@@ -32,10 +32,14 @@ function some(places, marker) {
 }
 
 // places: the picked dots (null for all), those that moved, the exemplars, those that must not lie under others.
-export function draw(marker, title, places) {
+export function draw(marker, places) {
+  const size = points.rows.length > 2000 ? 5 : 7;
+  // A few picked dots would be lost among all the pale ones.
+  const larger = places.picked !== null && places.picked.length <= FEW ? 12 : size;
   const dots = {
-    type: "scatter", mode: "markers", x: points.x, y: points.y, hoverinfo: "none", ...PICKED,
-    marker: { ...marker, size: points.rows.length > 2000 ? 5 : 7, opacity: 0.85, colorbar: plots.colorbar(title) },
+    type: "scatter", mode: "markers", x: points.x, y: points.y, hoverinfo: "none",
+    selected: { marker: { opacity: 0.95, size: larger } }, unselected: { marker: { opacity: 0.2 } },
+    marker: { ...marker, size, opacity: 0.85, colorbar: plots.colorbar("") },
   };
   if (places.picked !== null) dots.selectedpoints = places.picked;
   const ink = plots.colour("--ink");

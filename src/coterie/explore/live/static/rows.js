@@ -25,7 +25,8 @@ export function picture(row, alt) {
 
 export function strongest(app, row) {
   const several = app.run.views.length > 1;
-  return row.features.slice(0, STRONGEST).map((feature) => [(several ? feature.view + " " : "") + feature.name, feature.value + " (" + signed(feature.away) + " SD)"]);
+  const furthest = [...row.features].sort((a, b) => Math.abs(b.away) - Math.abs(a.away));
+  return furthest.slice(0, STRONGEST).map((feature) => [(several ? feature.view + " " : "") + feature.name, feature.value + " (" + signed(feature.away) + " SD)"]);
 }
 
 export function signed(number) {
@@ -67,8 +68,8 @@ export function rowList(app, act, rows) {
   return element("ul", { class: pictures ? "rows pictures" : "rows" }, rows.map((row) => rowButton(app, act, row)));
 }
 
-export function options(app, chosen, leaveOut) {
+export function options(app, leaveOut) {
   return app.state.clusters
     .filter((cluster) => cluster.number !== leaveOut)
-    .map((cluster) => element("option", { value: cluster.number, selected: cluster.number === chosen }, cluster.title));
+    .map((cluster) => element("option", { value: cluster.number }, cluster.title));
 }
