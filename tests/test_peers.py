@@ -13,7 +13,6 @@ from benchmarks.peers import CHEAP, PEERS, find_peer, torchvision
 from benchmarks.peers.coregularised import gaussian_kernel
 from benchmarks.peers.lmvsc import mixtures
 from benchmarks.sets import unit_tables
-from benchmarks.views import write_views
 
 from coterie import PCX, as_views
 from coterie.engine.loop import Loop
@@ -148,18 +147,15 @@ def test_missing_views_are_the_same_for_all(results, tmp_path):
     assert gaps["scores"]["accuracy"] < whole["scores"]["accuracy"]
 
 
-def test_scaling_is_measured_from_disk_and_resumed(results, tmp_path):
+def test_scaling_is_measured_from_disk_and_resumed(results):
     for _ in range(2):
-        scaling.run_scaling(["LargeMvCNet"], [600], 1)
-    (several,) = json.loads((results / "scaling.json").read_text())
-    assert several["columns"] == 1000
-    assert several["accuracy"] > 0.95
-    with pytest.raises(InputError, match="no method 'SSC' to scale"):
-        scaling.run_scaling(["SSC"], [600], 1)
-    write_views(tmp_path, 600)
-    one = scaling._measure(tmp_path, "FUCSMF", 1)
-    assert one["columns"] == 500
-    assert one["accuracy"] > 0.95
+        scaling.run_scaling(["LargeMvCNet", "FUCSMF"], [2100], 64)
+    several, taught = json.loads((results / "scaling.json").read_text())
+    assert (several["passes"], taught["passes"]) == (2, None)
+    assert min(several["accuracy"], taught["accuracy"]) > 0.95
+    assert min(several["peak_mb"], several["cpu_seconds"]) > 0
+    with pytest.raises(InputError, match="no case 'SSC'; use some of PCX; "):
+        scaling.run_scaling(["SSC"], [600], 64)
 
 
 def test_the_rate_of_steps_is_that_of_their_matrix_products():

@@ -4,9 +4,11 @@ from xml.etree import ElementTree
 
 import pytest
 from benchmarks import render
-from benchmarks.render import choices, figures, large, peers, standing, tables
+from benchmarks.render import choices, figures, large, peers, standing, tables, trials
 from benchmarks.render.costs import exponent
 from benchmarks.render.svg import Panel, Series, drawing
+
+from coterie import SSCNet
 
 
 def test_what_is_committed_is_what_render_makes():
@@ -127,8 +129,8 @@ def test_numbers_of_clusters_are_off_by_doublings_on_average(monkeypatch):
 
 
 def test_a_larger_fit_is_estimated_from_the_largest_that_was_measured(monkeypatch):
-    small = {"method": "PCX", "rows": 10**4, "columns": 500, "epochs": 2, "cpu_seconds": 9.0, "peak_mb": 9.0}
-    larger = {**small, "rows": 10**6, "columns": 1024, "passes": 2, "cpu_seconds": 7200.0, "peak_mb": 1024.0}
+    small = {"method": "PCX", "rows": 10**4, "columns": 500, "passes": 2, "cpu_seconds": 9.0, "peak_mb": 9.0}
+    larger = {**small, "rows": 10**6, "columns": 1024, "cpu_seconds": 7200.0, "peak_mb": 1024.0}
     files = {"disk": [larger], "scaling": [small], "growth": [], "scale": []}
     monkeypatch.setattr(large, "read_records", lambda name: files[name])
     lines = [line.split(" | ") for line in large.sizing().splitlines() if line.startswith("| PCX")]
@@ -154,3 +156,51 @@ def test_an_estimate_from_few_rows_counts_the_chambers_they_did_not_fill():
     cost = large.Cost("PCX", 10**4, 1024, 2, 10.0, 500.0).at(10**6)
     filled = 2 * 128 - 4 * 1024 * 10**4 / 2**20
     assert cost.peak_mb == pytest.approx(500 + filled + 100 * 990_000 / 2**20)
+
+
+def test_parts_on_and_off_are_means_over_seeds_beside_todays_defaults(monkeypatch):
+    def run(data, score, params=None, **more):
+        known = {
+            "method": "SSCNet",
+            "params": params or {},
+            "settings": trials.settings_of(SSCNet, params or {}),
+        }
+        return {**known, "data": data, "scores": {"accuracy": score}, **more}
+
+    off = {"joint": False}
+    files = {
+        "accuracy": [run("usps", 0.9), run("digits", 0.8), run("coil20", 0.1)],
+        "ablations": [
+            run("usps", 0.7, off),
+            run("usps", 0.6, off),
+            run("usps", 0.0, off, settings={"of": "other defaults"}),
+            run("digits", 0.5, {"n_blocks": 2}),
+        ],
+    }
+    monkeypatch.setattr(trials, "read_records", lambda name: files[name])
+    lines = trials.ablations("sscnet").splitlines()
+    assert lines[0] == "| ACC with | usps | digits | mean |"
+    assert lines[2:5] == [
+        "| the defaults | .900 | .800 | .850 |",
+        "| `joint=False` | .650 |  |  |",
+        "| `n_blocks=2` |  | .500 |  |",
+    ]
+
+
+def test_missing_views_are_averaged_over_data_sets_that_all_cases_have(monkeypatch):
+    def one(data, rate, ours):
+        return {
+            "data": data,
+            "reading": "rows",
+            "rate": rate,
+            "MVSIB": ours,
+            "k-means": 0.5,
+            "k-means, unit rows": 0.4,
+        }
+
+    runs = [one("a", 0.0, 0.9), one("a", 0.0, 0.8), one("a", 0.5, 0.6), one("b", 0.0, 0.7)]
+    monkeypatch.setattr(trials, "read_records", lambda name: {"missing-mvsib": runs}[name])
+    lines = trials.missing("mvsib").splitlines()
+    assert lines[0] == "| data | complete | rows 0.5 |"
+    assert lines[2] == "| a | .850 (.500, .400) | .600 (.500, .400) |"
+    assert lines[-5:-3] == ["| mean | .775 (.500, .400) |  |", ""]

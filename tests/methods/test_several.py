@@ -1,14 +1,17 @@
 """What methods for several views share: scalings, guards, views side by side, joined graphs, the sample."""
 
 import numpy as np
+import pytest
 import torch
-from sklearn.datasets import make_blobs
+from sklearn.datasets import load_wine, make_blobs
 
+from coterie import MVSIB, LargeMvCNet
 from coterie.data import as_views
 from coterie.methods.several.beside import Beside
 from coterie.methods.several.guard import Guard, usable
 from coterie.methods.several.joined import JoinedViews
 from coterie.methods.several.sample import choose_scalings, draw_sample
+from coterie.metrics import accuracy
 from coterie.ops.graphs import joined_graph, table_of_present
 
 
@@ -81,3 +84,19 @@ def test_the_sample_counts_what_the_layers_count_where_a_row_has_only_a_constant
     counts, corrupt = usable(sample.blocks, sample.there, sample.guards, sample.idle)
     np.testing.assert_array_equal(sample.sound, counts)
     np.testing.assert_array_equal(sample.corrupt, corrupt)
+
+
+@pytest.mark.parametrize("method", [LargeMvCNet(2, random_state=0), MVSIB(2, max_epochs=2, random_state=0)])
+def test_a_group_a_ninth_as_large_as_the_other_is_found(method):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [450, 50])
+    rows = 6 * rng.normal(size=(2, 10))[y] + rng.normal(size=(500, 10))
+    assert accuracy(y, method.fit(rows).labels_) > 0.99
+
+
+@pytest.mark.parametrize("method", [LargeMvCNet(3, random_state=0), MVSIB(3, max_epochs=2, random_state=0)])
+def test_columns_of_different_units_count_alike_in_a_single_table(method):
+    X, y = load_wine(return_X_y=True)  # one column in the hundreds, the others about one
+    fitted = method.fit(X)
+    assert fitted.scaler_.modes_ == ("feature",)
+    assert accuracy(y, fitted.labels_) > 0.9

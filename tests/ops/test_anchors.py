@@ -96,11 +96,20 @@ def test_matching_undoes_a_permutation_of_moved_centers():
     torch.testing.assert_close(match_centers(old, moved[order]), moved)
 
 
-@pytest.mark.parametrize("n_features", [20, 5000])
-def test_principal_axes_are_those_of_the_singular_value_decomposition(n_features):
+@pytest.mark.parametrize("shape", [(60, 20), (60, 5000), (2100, 2200)])
+def test_principal_axes_are_those_of_the_singular_value_decomposition(shape):
+    n_rows, n_features = shape
     directions = torch.linalg.qr(torch.randn(n_features, 4, generator=seeded()))[0]
-    rows = torch.randn(60, 4, generator=seeded(1)) * torch.tensor([8.0, 4.0, 2.0, 1.0]) @ directions.T
+    rows = torch.randn(n_rows, 4, generator=seeded(1)) * torch.tensor([8.0, 4.0, 2.0, 1.0]) @ directions.T
     axes = principal_axes(rows, 3, generator=seeded(2))
-    expected = torch.linalg.svd(rows - rows.mean(0), full_matrices=False)[2][:3].T
-    torch.testing.assert_close((axes * expected).sum(0).abs(), torch.ones(3), atol=1e-3, rtol=0)
+    turned = axes.T @ directions  # rows lie in the span of the directions, and so must the axes
+    expected = torch.linalg.svd(rows @ directions - (rows @ directions).mean(0), full_matrices=False)[2][:3]
+    torch.testing.assert_close((turned * expected).sum(1).abs(), torch.ones(3), atol=1e-3, rtol=0)
     torch.testing.assert_close(axes.T @ axes, torch.eye(3), atol=1e-4, rtol=0)
+
+
+def test_as_many_principal_axes_as_rows_are_orthonormal():
+    rows = torch.randn(12, 40, generator=seeded())
+    axes = principal_axes(rows, 50, generator=seeded(1))
+    torch.testing.assert_close(axes.T @ axes, torch.eye(12), atol=1e-4, rtol=0)
+    torch.testing.assert_close((rows - rows.mean(0)) @ axes @ axes.T, rows - rows.mean(0), atol=1e-4, rtol=0)

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from coterie.metrics import accuracy
 from coterie.ops import swaps
-from coterie.ops.cuts import modularity_of
+from coterie.ops.cuts import Found, find_partitions, modularity_of, normalised_cut
 from coterie.ops.graphs import joined_graph, table_of_present
 
 
@@ -96,3 +96,38 @@ def test_with_fewer_than_three_clusters_there_is_nothing_to_swap(n_clusters):
     graph = sparse.csr_matrix(np.ones((20, 20)))
     labels = np.arange(20) % n_clusters
     np.testing.assert_array_equal(swaps.swap_clusters(graph, labels, n_clusters, generator=seeded()), labels)
+
+
+def uneven(sizes, spread=6.0):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    X = (spread * rng.normal(size=(len(sizes), 10)))[y] + rng.normal(size=(len(y), 10))
+    rows = torch.from_numpy(X.astype(np.float32))
+    return joined_graph([table_of_present(rows, np.ones(len(y), bool), 10, generator=torch.Generator())]), y
+
+
+@pytest.mark.parametrize("sizes", [(900, 100), (800, 150, 50), (900, 60, 40), (600, 200, 100, 60, 40)])
+@pytest.mark.parametrize("spread", [2.5, 6.0])
+def test_a_small_group_that_stands_apart_is_found_beside_a_large_one(sizes, spread):
+    graph, y = uneven(sizes, spread)
+    assert accuracy(y, swaps.best_partition(graph, len(sizes), generator=seeded())) > 0.99
+
+
+def test_plain_modularity_would_cut_the_large_group_instead():
+    graph, y = uneven((900, 100))
+    halves = find_partitions(graph, 2, generator=seeded()).modular
+    assert modularity_of(graph, halves, 2) > modularity_of(graph, y, 2)
+    assert normalised_cut(graph, halves, 2) > normalised_cut(graph, y, 2)
+
+
+def test_a_few_odd_rows_do_not_decide_how_the_others_are_parted():
+    graph, y = uneven((300, 300, 12))
+    assert accuracy(y[:600], swaps.best_partition(graph, 2, generator=seeded())[:600]) > 0.99
+
+
+def test_small_groups_are_sought_unless_nobody_asks(monkeypatch):
+    graph, y = blobs([60, 60], spread=3.0)
+    monkeypatch.setattr(swaps, "find_partitions", lambda *_, **__: Found(y, None))
+    monkeypatch.setattr(swaps, "swap_clusters", lambda graph, labels, n_clusters, generator: 1 - labels)
+    np.testing.assert_array_equal(swaps.best_partition(graph, 2, generator=seeded()), 1 - y)
+    np.testing.assert_array_equal(swaps.best_partition(graph, 2, seek_small=False, generator=seeded()), y)

@@ -15,6 +15,7 @@ from coterie.data import Views
 from coterie.engine.device import thread_cap
 from coterie.methods.base import Assignment, Clusterer
 from coterie.ops.memberships import log_memberships
+from coterie.ops.pieces import Pieces
 
 
 class CostClusterer(Clusterer):
@@ -72,7 +73,7 @@ class CostClusterer(Clusterer):
         -------
         ndarray of shape (n, d), float32
         """
-        return np.concatenate([codes.cpu().numpy() for codes, _ in self._over(X)])
+        return Pieces.of(codes for codes, _ in self._over(X)).joined()
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the cluster of each row: the one that costs it least.
@@ -85,7 +86,7 @@ class CostClusterer(Clusterer):
         -------
         ndarray of shape (n,)
         """
-        return np.concatenate([costs.argmin(1).cpu().numpy() for _, costs in self._over(X)])
+        return Pieces.of(costs.argmin(1) for _, costs in self._over(X)).joined()
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the memberships of rows: a softmax of minus `tau_` times what the clusters cost them.
@@ -99,9 +100,7 @@ class CostClusterer(Clusterer):
         ndarray of shape (n, k), float32
             Rows sum to one.
         """
-        return np.concatenate(
-            [log_memberships(costs, self.tau_).exp().cpu().numpy() for _, costs in self._over(X)]
-        )
+        return Pieces.of(log_memberships(costs, self.tau_).exp() for _, costs in self._over(X)).joined()
 
     def assign(self, X: Any) -> Assignment:
         """Return the cluster of each row and how sure it is, in one pass over the rows.
@@ -115,8 +114,8 @@ class CostClusterer(Clusterer):
         Assignment
             `labels` as `predict` gives them, and `confidence`, the largest membership of `predict_proba`.
         """
-        labels, confidence = [], []
+        labels, confidence = Pieces(), Pieces()
         for _, costs in self._over(X):
-            labels.append(costs.argmin(1).cpu().numpy())
-            confidence.append(log_memberships(costs, self.tau_).exp().amax(1).cpu().numpy())
-        return Assignment(np.concatenate(labels), np.concatenate(confidence))
+            labels.add(costs.argmin(1))
+            confidence.add(log_memberships(costs, self.tau_).exp().amax(1))
+        return Assignment(labels.joined(), confidence.joined())

@@ -4,43 +4,68 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from scipy import sparse
 
+from coterie.data.scaling import unit_rows
 from coterie.ops.communities import cluster_cuts, kept_beyond_chance
 from coterie.ops.distances import nearest
 from coterie.ops.graphs import spectral_rows
 from coterie.ops.kmeans import kmeans
 
-_RESTARTS = 20
+_RESTARTS = 10
+_LEAST_SHARE = 0.05
 _MOVES = 20
 _HALVES = 20
 
 
-def best_partition(graph: sparse.csr_matrix, n_clusters: int, *, generator: torch.Generator) -> np.ndarray:
-    """Return the partition of highest modularity among twenty, each begun by k-means on the eigenvectors.
+class Found(NamedTuple):
+    """Partitions of the rows of a graph, (n,) each.
 
-    One eigenvector more than clusters: the first hardly varies where the graph is connected. From there rows move
-    while the normalised cut falls, then while modularity rises.
+    Attributes
+    ----------
+    modular : ndarray
+        That of highest modularity.
+    low : ndarray or None
+        That of lowest normalised cut; None where every one has a cluster that is too small.
+    """
+
+    modular: np.ndarray
+    low: np.ndarray | None
+
+
+def find_partitions(graph: sparse.csr_matrix, n_clusters: int, *, generator: torch.Generator) -> Found:
+    """Return the best of twenty partitions by modularity, and by the normalised cut.
+
+    Each is begun by k-means on the eigenvectors: half of them see as many as clusters, which tell islands apart, half
+    one more, for the first hardly varies where the graph is connected. From there rows move while the normalised cut
+    falls, then while modularity rises. The cut of a few odd rows may be the lowest, so a cluster with less than a
+    twentieth of an even share of the rows is too small.
 
     Examples
     --------
     >>> two_pairs = sparse.csr_matrix(np.kron(np.eye(2), [[0.0, 1.0], [1.0, 0.0]]))
-    >>> best_partition(two_pairs, 2, generator=torch.Generator().manual_seed(0)).tolist() in (
-    ...     [0, 0, 1, 1],
-    ...     [1, 1, 0, 0],
-    ... )
+    >>> found = find_partitions(two_pairs, 2, generator=torch.Generator().manual_seed(0))
+    >>> found.modular.tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
     True
     """
-    n_vectors = min(n_clusters + 1, graph.shape[0])
-    rows = torch.from_numpy(np.ascontiguousarray(spectral_rows(graph, n_vectors), dtype=np.float32))
-    found = []
-    for _ in range(_RESTARTS):
-        centers = kmeans(rows, n_clusters, generator=generator, n_init=1, quiet=True).centers
-        labels = lower_cut(graph, nearest(rows, centers)[0].numpy(), n_clusters)
-        found.append(raise_modularity(graph, labels, n_clusters, generator=generator))
-    return max(found, key=lambda labels: modularity_of(graph, labels, n_clusters))
+    vectors = spectral_rows(graph, min(n_clusters + 1, graph.shape[0]))
+    cut, kept = [], []
+    for seen in (unit_rows(vectors[:, :n_clusters]), vectors):
+        rows = torch.from_numpy(np.ascontiguousarray(seen, dtype=np.float32))
+        for _ in range(_RESTARTS):
+            centers = kmeans(rows, n_clusters, generator=generator, n_init=1, quiet=True).centers
+            cut.append(lower_cut(graph, nearest(rows, centers)[0].numpy(), n_clusters))
+            kept.append(raise_modularity(graph, cut[-1], n_clusters, generator=generator))
+    least = _LEAST_SHARE * len(vectors) / n_clusters
+    large = [labels for labels in cut if np.bincount(labels, minlength=n_clusters).min() >= least]
+    return Found(
+        max(kept, key=lambda labels: modularity_of(graph, labels, n_clusters)),
+        min(large, key=lambda labels: normalised_cut(graph, labels, n_clusters), default=None),
+    )
 
 
 def lower_cut(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -> np.ndarray:

@@ -69,7 +69,7 @@ def partition(
         found = kmeans(rows, n_clusters, generator=generator, n_init=n_init, quiet=True)
         return nearest(rows, found.centers)[0], found.centers
 
-    if anchor_count(len(rows), n_clusters) > _MOST_ANCHORS:
+    if not cuts_graph(len(rows), n_clusters):
         how = "kmeans"
     most = max(_MOST_ROWS, _ROWS_A_CLUSTER * n_clusters)
     if len(rows) > most:
@@ -88,6 +88,17 @@ def partition(
     if best is labels and others and not comes_again(rows, centers, seed=generator.initial_seed()):
         return others[0]
     return best
+
+
+def cuts_graph(n_rows: int, n_clusters: int) -> bool:
+    """Tell whether "graph" is a cut of a graph at this size, or k-means, which rates no partitions.
+
+    Examples
+    --------
+    >>> cuts_graph(1_000_000, 20), cuts_graph(1_000_000, 1_000)
+    (True, False)
+    """
+    return anchor_count(n_rows, n_clusters) <= _MOST_ANCHORS
 
 
 def _by_sample(

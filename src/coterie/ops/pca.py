@@ -7,7 +7,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-_WIDEST_EXACT = 4096
+_LARGEST_EXACT = 2048  # an eigenvalue problem of twice this size takes half a minute
 _OVERSAMPLING = 16
 _POWER_STEPS = 3
 
@@ -15,8 +15,9 @@ _POWER_STEPS = 3
 def principal_axes(rows: Tensor, n_axes: int, *, generator: torch.Generator) -> Tensor:
     """Return the (D, r) orthonormal axes of largest variance, largest first; r is `n_axes` or the rank's bound.
 
-    Exact by the covariance's eigenvectors up to 4,096 features; beyond that by a randomised range finder with
-    power steps (Halko, Martinsson and Tropp 2011), which forms no D x D matrix.
+    Exact by the eigenvectors of the covariance, or of the rows' products where rows are fewer than features, up to
+    2,048 of them; beyond that by a randomised range finder with power steps (Halko, Martinsson and Tropp 2011),
+    which forms no D x D matrix.
 
     Examples
     --------
@@ -27,11 +28,20 @@ def principal_axes(rows: Tensor, n_axes: int, *, generator: torch.Generator) -> 
     """
     centered = rows - rows.mean(0)
     n_axes = min(n_axes, *rows.shape)
-    if rows.shape[1] <= _WIDEST_EXACT:
-        return torch.linalg.eigh(centered.T @ centered)[1].flip(1)[:, :n_axes].contiguous()
+    if min(rows.shape) <= _LARGEST_EXACT:
+        return _exact(centered, n_axes)
     width = min(n_axes + _OVERSAMPLING, *rows.shape)
     basis = torch.randn(rows.shape[1], width, generator=generator).to(rows)
     for _ in range(_POWER_STEPS):
         basis = torch.linalg.qr(centered.T @ (centered @ torch.linalg.qr(basis)[0]))[0]
     right = torch.linalg.svd(centered @ basis, full_matrices=False)[2]
     return (basis @ right.T)[:, :n_axes].contiguous()
+
+
+def _exact(centered: Tensor, n_axes: int) -> Tensor:
+    """Return the axes by the smaller of the two eigenvalue problems."""
+    if centered.shape[1] <= centered.shape[0]:
+        return torch.linalg.eigh(centered.T @ centered)[1].flip(1)[:, :n_axes].contiguous()
+    left = torch.linalg.eigh(centered @ centered.T)[1].flip(1)[:, :n_axes]
+    # Centred rows lie in one dimension less than there are rows: QR gives the last axis a length all the same.
+    return torch.linalg.qr(centered.T @ left)[0]

@@ -31,11 +31,10 @@ from coterie.methods.several.guard import Guard
 from coterie.methods.several.joined import Start, join_views
 from coterie.methods.several.sample import Sample, draw_sample, fit_scaler
 from coterie.nn.state import load_arrays, module_arrays, unfilled
-from coterie.ops.cuts import best_partition
 from coterie.ops.distances import squared_distances
 from coterie.ops.memberships import calibrated_tau
 from coterie.ops.shares import agreed
-from coterie.ops.swaps import swap_clusters
+from coterie.ops.swaps import best_partition
 from coterie.store import below, versions
 
 _CORRUPT_WEIGHT = 0.5
@@ -290,8 +289,7 @@ class LargeMvCNet(CostClusterer):
             generator=generator,
         )
         if self.init == "graph":
-            found = best_partition(joined.graph, m, generator=generator)
-            labels = torch.from_numpy(swap_clusters(joined.graph, found, m, generator=generator))
+            labels = torch.from_numpy(best_partition(joined.graph, m, generator=generator))
         else:
             labels = fitting.kmeans_start(torch.hstack(features).cpu(), m, generator=generator)
         return joined.start(labels, m)

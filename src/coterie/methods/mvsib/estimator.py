@@ -28,6 +28,7 @@ from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.ops.distances import squared_distances
 from coterie.ops.groups import NearestRows
 from coterie.ops.memberships import calibrated_tau
+from coterie.ops.pieces import Pieces
 from coterie.store import below
 
 ROUTES = ("not routed", "false negative", "hard negative")
@@ -341,19 +342,19 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         table = task.update()
         self.network_, self.view_agreement_ = parts.network, parts.agreement
         self.route_ = task.last_routes.numpy().astype(np.int64)
-        labels, doubts, sample, exemplars = [], [], [], NearestRows(self.n_clusters_)
+        labels, doubts, sample, exemplars = Pieces(), Pieces(), Pieces(), NearestRows(self.n_clusters_)
         device, step = parts.network.centers.device, math.ceil(parts.batches.views.n_rows / SAMPLE_ROWS)
         for consensus, costs in self._costs(table.consensus):
-            labels.append(costs.argmin(1).numpy())
+            labels.add(costs.argmin(1))
             with torch.no_grad():
-                doubts.append(parts.network.predicted_doubt(consensus.to(device)).cpu().numpy())
+                doubts.add(parts.network.predicted_doubt(consensus.to(device)))
             exemplars.add(costs)
-            sample.append(costs[::step])
-        self.labels_, self.uncertainty_ = np.concatenate(labels), np.concatenate(doubts)
+            sample.add(costs[::step])
+        self.labels_, self.uncertainty_ = labels.joined(), doubts.joined()
         self.exemplar_indices_ = exemplars.numbers
         self.tau_ = 1.0
         if parts.pairs is not None:
-            self.tau_ = calibrated_tau(torch.cat(sample), parts.pairs.agreement(self.labels_))
+            self.tau_ = calibrated_tau(torch.from_numpy(sample.joined()), parts.pairs.agreement(self.labels_))
         self._describe()
 
     def _describe(self) -> None:

@@ -26,10 +26,9 @@ from coterie.methods.several.beside import Beside
 from coterie.methods.several.guard import scaled_rows, usable
 from coterie.methods.several.joined import JoinedViews, join_views
 from coterie.methods.several.sample import SAMPLE_ROWS, draw_sample, fit_scaler
-from coterie.ops.cuts import best_partition
 from coterie.ops.pca import principal_axes
 from coterie.ops.shares import agreed, gathered
-from coterie.ops.swaps import swap_clusters
+from coterie.ops.swaps import best_partition
 
 _AXES = 256
 _HELD = 0.95
@@ -159,10 +158,8 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     around = Neighbourhood(sample, drawn.sound, drawn.idle, k, generator, collectives)
     joined = around.join(sample, drawn.sound)
     n_clusters = params["n_clusters"]
-    labels = best_partition(joined.graph, n_clusters, generator=generator)
-    if params["seek_small"]:
-        labels = swap_clusters(joined.graph, labels, n_clusters, generator=generator)
-    labels = agreed(labels, collectives)
+    found = best_partition(joined.graph, n_clusters, seek_small=params["seek_small"], generator=generator)
+    labels = agreed(found, collectives)
 
     def join(numbers: np.ndarray) -> JoinedViews:
         return joined if np.array_equal(numbers, rows) else join_chamber(around, batches, numbers)

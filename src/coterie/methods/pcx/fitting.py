@@ -26,6 +26,7 @@ from coterie.methods.pcx.training import PCXTask, assign_rows
 from coterie.nn.metric import MetricChoice, fit_metric
 from coterie.ops.groups import NearestRows
 from coterie.ops.memberships import calibrated_tau
+from coterie.ops.pieces import Pieces
 from coterie.ops.shares import gathered
 
 
@@ -131,13 +132,13 @@ def label_all(network: PCXNetwork, batches: Batches) -> Labelled:
     """Label every row and find the row nearest to each centroid, in one pass."""
     n_rows, collectives = batches.views.n_rows, batches.collectives
     first = share_of(n_rows, collectives).start
-    labels, inertia, exemplars = [], 0.0, NearestRows(len(network.centroids), first)
+    labels, inertia, exemplars = Pieces(), 0.0, NearestRows(len(network.centroids), first)
     for _, distances in assigned(network, batches):
         own = distances.min(1)
-        labels.append(own.indices.cpu().numpy())
+        labels.add(own.indices)
         inertia += float(own.values.double().sum())
         exemplars.add(distances)
-    whole = gathered(np.concatenate(labels), n_rows, collectives)
+    whole = gathered(labels.joined(), n_rows, collectives)
     return Labelled(whole, collectives.sum(inertia), exemplars.over(collectives))
 
 

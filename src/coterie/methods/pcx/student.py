@@ -24,6 +24,7 @@ from coterie.engine.loop import Loop
 from coterie.engine.pairs import Pairs
 from coterie.methods.pcx import objective
 from coterie.nn.autoencoder import initialise, mlp
+from coterie.ops.pieces import Pieces
 from coterie.ops.shares import gathered, joined, of_share
 
 _LEARNING_RATE = 2e-3
@@ -246,5 +247,5 @@ def correct(
     if loop.interrupted:
         raise KeyboardInterrupt
     with torch.no_grad():
-        found = torch.cat([model(look(views)).argmax(1) for views in batches.in_order()])
-        return gathered(found, batches.views.n_rows, collectives)
+        found = Pieces.of(model(look(views)).argmax(1) for views in batches.in_order()).joined()
+        return torch.from_numpy(gathered(found, batches.views.n_rows, collectives)).to(labels.device)

@@ -27,7 +27,8 @@ from coterie.ops.groups import count_and_sum
 from coterie.ops.kmeans import kmeans
 from coterie.ops.matching import match_centers
 from coterie.ops.memberships import log_memberships
-from coterie.ops.partition import partition
+from coterie.ops.partition import cuts_graph, partition
+from coterie.ops.pieces import Pieces
 from coterie.ops.shares import added, agree, agreed, gathered, joined, of_share
 from coterie.store import below
 
@@ -225,7 +226,8 @@ class PCXTask:
         the code has closed (HAR), and the code's own prefer to cut large clusters (Reuters).
         """
         pairs = self.pairs
-        if pairs is None or self.settings.init != "graph":
+        settings = self.settings
+        if pairs is None or settings.init != "graph" or not cuts_graph(len(codes), settings.n_clusters):
             return None
         n_neighbors = min(_CODE_NEIGHBOURS, len(codes) - 1)
         among_codes = modularity_among(codes, n_neighbors, generator=generator, collectives=self.collectives)
@@ -238,8 +240,11 @@ class PCXTask:
 
     def encode_all(self) -> Tensor:
         """Return the codes of all rows, (n, d), in evaluation mode."""
-        mine = [assign_rows(self.network, self._tensor(views))[0] for views in self.batches.in_order()]
-        return gathered(torch.cat(mine), self.batches.views.n_rows, self.collectives)
+        mine = Pieces.of(
+            assign_rows(self.network, self._tensor(views))[0] for views in self.batches.in_order()
+        )
+        whole = gathered(mine.joined(), self.batches.views.n_rows, self.collectives)
+        return torch.from_numpy(whole).to(self.device)
 
     # Terms and weights
 

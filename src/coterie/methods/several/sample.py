@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from coterie.data import Scaler, Views, as_views
+from coterie.data import Scaler, Views, as_views, autoscale
 from coterie.data.scaling import resolve_modes
 from coterie.data.subsets import some_rows
 from coterie.methods.several.guard import Guard, usable
 from coterie.ops.graphs import agreement, table_of_present
-from coterie.ops.neighbours import shared_neighbours
 
 SAMPLE_ROWS = 10_000
 CANDIDATES = ("sample", "none", "feature", "feature-angle", "angle", "root")
@@ -86,10 +85,15 @@ def _never_changes(rows: np.ndarray) -> bool:
 def fit_scaler(
     sample: Sample, scale: Any, names: Sequence[str], k: int, generator: torch.Generator
 ) -> Scaler:
-    """Return the scaling asked for, or for "auto" the one under which the views agree most."""
+    """Return the scaling asked for, or for "auto" the one under which the views agree most.
+
+    A single view has nobody to agree with, and gets the scaling that any single table gets.
+    """
     views = as_views(sample.blocks, mask=sample.sound, names=list(names))
     if scale != "auto":
         return Scaler(resolve_modes(scale, names)).fit(views)
+    if views.n_views == 1:
+        return autoscale.fit_scaler(views, "auto")
     rows = np.sort(torch.randperm(len(sample.sound), generator=generator)[:_SCALING_ROWS].numpy())
     few, tables = [block[rows] for block in sample.blocks], {}
     for mode in CANDIDATES:
@@ -105,7 +109,7 @@ def choose_scalings(tables: Tables, n_views: int) -> list[str]:
     """Choose the scaling of each view so that the views agree most on who is near whom; no label is needed.
 
     One view is changed at a time to the scaling whose neighbours agree most with those of the others, until
-    nothing changes. A single view takes the scaling whose neighbours have most neighbours in common.
+    nothing changes.
 
     Parameters
     ----------
@@ -114,10 +118,6 @@ def choose_scalings(tables: Tables, n_views: int) -> list[str]:
     n_views : int
     """
     modes = sorted({mode for _, mode in tables}, key=CANDIDATES.index)
-    if n_views == 1:
-        return [
-            max(modes, key=lambda mode: float(shared_neighbours(torch.from_numpy(tables[0, mode])).mean()))
-        ]
     known: dict[frozenset[tuple[int, str]], float] = {}
 
     def agree(one: tuple[int, str], other: tuple[int, str]) -> float:

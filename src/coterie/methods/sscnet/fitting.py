@@ -35,6 +35,7 @@ from coterie.nn.metric import MetricChoice, fit_metric
 from coterie.ops.distances import squared_distances
 from coterie.ops.groups import NearestRows
 from coterie.ops.memberships import calibrated_tau
+from coterie.ops.pieces import Pieces
 from coterie.ops.shares import gathered
 from coterie.ops.stiefel import EigenLayers
 
@@ -226,20 +227,18 @@ def describe(modules: Modules, batches: Batches) -> Described:
     """Label every row and gather what the codes tell, in one pass."""
     centers, n_atoms = modules.landmarks.centers, modules.network.coder.dictionary.n_atoms
     k, n_rows, collectives = len(centers), batches.views.n_rows, batches.collectives
-    labels, sparsity, errors = [], [], []
+    labels, sparsity, errors = Pieces(), Pieces(), Pieces()
     use = torch.zeros(k, n_atoms, dtype=torch.float64, device=centers.device)
     exemplars = NearestRows(k, share_of(n_rows, collectives).start)
     for part in told(modules.network, batches):
         found = part.logits.argmax(1)
-        labels.append(found.cpu().numpy())
-        sparsity.append((part.codes == 0).float().mean(1).cpu().numpy())
-        errors.append(part.errors.cpu().numpy())
+        labels.add(found)
+        sparsity.add((part.codes == 0).float().mean(1))
+        errors.add(part.errors)
         use.index_add_(0, found, part.codes.abs().double())
         distances = squared_distances(F.normalize(part.places, dim=1), centers)
         exemplars.add(distances.masked_fill(F.one_hot(found, k) == 0, torch.inf))
-    whole, zeros, left = (
-        gathered(np.concatenate(one), n_rows, collectives) for one in (labels, sparsity, errors)
-    )
+    whole, zeros, left = (gathered(one.joined(), n_rows, collectives) for one in (labels, sparsity, errors))
     sizes = np.bincount(whole, minlength=k)
     used = collectives.sum(use).cpu().numpy() / np.maximum(sizes, 1)[:, None]
     return Described(whole, exemplars.over(collectives), zeros, left, used.astype(np.float32))
