@@ -145,17 +145,19 @@ def scale(rows: str = "20000,100000,1000000", sweeps: int = 10) -> None:
 
 @app.command()
 def scaling(
-    methods: Annotated[str, typer.Option(help="Names with commas between them; all five by default.")] = "",
-    rows: Annotated[
-        str, typer.Option(help="Numbers with commas between them; up to a million by default.")
+    methods: Annotated[
+        str, typer.Option(help="Names with semicolons between them; all five by default.")
     ] = "",
-    epochs: int = 2,
+    rows: Annotated[
+        str, typer.Option(help="Numbers with commas between them; up to 300,000 by default.")
+    ] = "",
+    columns: int = 1024,
 ) -> None:
-    """Seconds, memory and ACC of every method from disk as rows grow; goes on where it was stopped."""
-    from benchmarks.scaling import FITS, SIZES, run_scaling
+    """Seconds, memory and ACC of the cases of disk as rows grow; goes on where it was stopped."""
+    from benchmarks.scaling import METHODS, SIZES, run_scaling
 
     sizes = [int(number) for number in rows.split(",")] if rows else SIZES
-    run_scaling(methods.split(",") if methods else [*FITS], sizes, epochs)
+    run_scaling(methods.split(";") if methods else METHODS, sizes, columns)
 
 
 @app.command()

@@ -64,9 +64,7 @@ CASES = {
 
 def run_disk(names: Sequence[str], n_rows: int, columns: int) -> None:
     """Fit all rows from a memory-mapped file and a slice of them in memory, each in a process of its own."""
-    for name in names:
-        if name not in CASES:
-            raise InputError(f"There is no case {name!r}; use some of {', '.join(CASES)}.")
+    check_cases(names)
     for n_clusters in sorted({CASES[name].n_clusters for name in names}):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "rows.npy"
@@ -79,6 +77,18 @@ def run_disk(names: Sequence[str], n_rows: int, columns: int) -> None:
                 record = {**case, **_compared(path, name, n_rows)}
                 add_record(FILE, {**record, "machine": machine()})
                 print(record, flush=True)
+
+
+def check_cases(names: Sequence[str]) -> None:
+    """Raise one sentence where there is no such case."""
+    for name in names:
+        if name not in CASES:
+            raise InputError(f"There is no case {name!r}; use some of {'; '.join(CASES)}.")
+
+
+def passes_of(name: str) -> int | None:
+    """Return how often a case reads the rows to train; None where it is as often as needed."""
+    return None if CASES[name].taught else _PASSES
 
 
 def write_planted(path: Path, n_rows: int, columns: int, n_clusters: int = 20) -> None:
@@ -95,18 +105,19 @@ def write_planted(path: Path, n_rows: int, columns: int, n_clusters: int = 20) -
 
 
 def _compared(path: Path, name: str, n_rows: int) -> dict[str, Any]:
-    on_disk = _measured_apart(path, name, n_rows, "disk")
-    in_memory = _measured_apart(path, name, min(n_rows, _IN_MEMORY), "memory")
+    on_disk = measured_from(path, name, n_rows, "disk")
+    in_memory = measured_from(path, name, min(n_rows, _IN_MEMORY), "memory")
     return {
         **on_disk,
-        "passes": None if CASES[name].taught else _PASSES,
+        "passes": passes_of(name),
         "rows_in_memory": min(n_rows, _IN_MEMORY),
         "rows_per_second_in_memory": in_memory["rows_per_second"],
         "ratio": round(on_disk["rows_per_second"] / in_memory["rows_per_second"], 3),
     }
 
 
-def _measured_apart(path: Path, name: str, n_rows: int, where: str) -> dict[str, Any]:
+def measured_from(path: Path, name: str, n_rows: int, where: str) -> dict[str, Any]:
+    """Return the costs and the score of a case on the first rows, from "disk" or "memory", measured apart."""
     return measured_apart("-m", "benchmarks.disk", path, name, n_rows, where)
 
 

@@ -88,7 +88,10 @@ def _standardised(views: Views, mask: np.ndarray) -> np.ndarray:
 
 
 def run_corruption(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
-    """ACC with a tenth of the first view replaced by noise five times as large, with and without the noise term."""
+    """ACC with a tenth of the first view replaced by noise five times as large, with and without the noise term.
+
+    Beside it the same rows with that view missing: what is left to somebody who knows which rows are spoilt.
+    """
     for name in names:
         views, truth = SETS[name].load(folder)
         for seed in seeds:
@@ -97,8 +100,11 @@ def run_corruption(names: Sequence[str], seeds: Sequence[int], folder: Path) -> 
                 continue
             spoilt, bad = corrupted(views, seed)
             scores: dict[str, float] = {}
+            known = as_views(views.read(slice(None)), mask=_without_first(views, bad))
             for noise in (True, False):
-                for kind, given in (("clean", views), ("spoilt", spoilt)):
+                for kind, given in (("clean", views), ("spoilt", spoilt), ("removed", known)):
+                    if kind == "removed" and not noise:
+                        continue
                     model = LargeMvCNet(len(np.unique(truth)), noise=noise, random_state=seed).fit(given)
                     word = "with" if noise else "without"
                     scores[f"{kind}, {word} noise term"] = round(accuracy(truth, model.labels_), 4)
@@ -119,6 +125,13 @@ def corrupted(views: Views, seed: int) -> tuple[Views, np.ndarray]:
     bad[rng.choice(views.n_rows, views.n_rows // 10, replace=False)] = True
     blocks[0][bad] = 5 * blocks[0].std() * rng.standard_normal((bad.sum(), blocks[0].shape[1]))
     return as_views(blocks, mask=views.present_rows(slice(None))), bad
+
+
+def _without_first(views: Views, bad: np.ndarray) -> np.ndarray:
+    """Return the mask of the views with the first one missing in some rows, (n, v)."""
+    mask = views.present_rows(slice(None))
+    mask[bad, 0] = False
+    return mask
 
 
 def _print_missing(tag: str, method: str) -> None:

@@ -69,8 +69,11 @@ def _all_costs() -> list[Cost]:
     wide = sum(WIDTHS)
     growth = [one for one in read_records("growth") if one["method"] != "exact"]
     return [
-        *(_cost(one, one["method"], one["columns"], one["passes"]) for one in read_records("disk")),
-        *(_cost(one, one["method"], one["columns"], _passes(one)) for one in read_records("scaling")),
+        *(
+            _cost(one, one["method"], one["columns"], one["passes"])
+            for file in ("disk", "scaling")
+            for one in read_records(file)
+        ),
         *(
             _cost(one, one["method"], {"SSCNet": WIDTH}.get(one["method"], wide), one["epochs"])
             for one in growth
@@ -81,10 +84,6 @@ def _all_costs() -> list[Cost]:
 
 def _cost(one: Record, method: str, columns: int, passes: int | None) -> Cost:
     return Cost(method, one["rows"], columns, passes, one["cpu_seconds"], one["peak_mb"])
-
-
-def _passes(one: Record) -> int | None:
-    return None if one["method"] == "FUCSMF" else one["epochs"]
 
 
 def sizing() -> str:

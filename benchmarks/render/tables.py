@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from benchmarks.records import read_records
-from benchmarks.render import choices, large
+from benchmarks.render import choices, large, trials
 from benchmarks.render.figures import Figure, amount, grouped, made_by, newest, short, table
 from benchmarks.render.peers import COMMAND
 from benchmarks.render.standing import best, standings
@@ -119,4 +119,12 @@ TABLES: dict[str, Callable[[], str]] = {
     "sizing": large.sizing,
     "killed": large.killed,
     "fuzzed": large.fuzzed,
+    "ablations_largemvc": lambda: trials.ablations("largemvcnet"),
+    "ablations_sscnet": lambda: trials.ablations("sscnet"),
+    "ablations_mvsib": lambda: trials.ablations("mvsib"),
+    "corruption": trials.corruption,
+    "missing_largemvc": lambda: trials.missing("largemvcnet"),
+    "missing_mvsib": lambda: trials.missing("mvsib"),
+    "robustness": trials.robustness,
+    "imbalance": trials.imbalance,
 }

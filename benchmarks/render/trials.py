@@ -1,0 +1,147 @@
+"""Tables of the methods' pages: parts on and off, missing and corrupt views, noise, classes cut to a few rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Iterable
+
+import numpy as np
+
+from benchmarks.accuracy import settings_of
+from benchmarks.records import read_records
+from benchmarks.render.figures import Record, grouped, made_by, newest, short, table
+from coterie.methods.registry import find_method
+
+_MEAN = "mean"
+
+
+def ablations(method: str) -> str:
+    """Return what a method reaches with other parameters than its defaults, the means over seeds.
+
+    Records of other defaults than today's do not count. A line that has all data sets ends in their mean.
+    """
+    estimator = find_method(method).load()
+    defaults = [one for one in newest(read_records("accuracy")) if not one["params"]]
+    changed = [one for one in read_records("ablations") if one["params"]]
+    runs = [
+        one
+        for one in (*defaults, *changed)
+        if one["method"] == estimator.__name__ and one["settings"] == settings_of(estimator, one["params"])
+    ]
+    tried = {one["data"] for one in runs if one["params"]}
+    lines = grouped((one for one in runs if one["data"] in tried), lambda one: written(one["params"]))
+    command = (
+        f"python -m benchmarks accuracy --method {method} --tag ablations --params '{{\"NAME\": VALUE}}'"
+    )
+    return _by_data(lines, lambda one: one["scores"]["accuracy"], "ACC with") + "\n" + made_by(command)
+
+
+def written(params: Record) -> str:
+    """Return parameters as a person writes them.
+
+    Examples
+    --------
+    >>> written({"noise": False, "n_layers": 1}), written({})
+    ('`noise=False, n_layers=1`', 'the defaults')
+    """
+    return (
+        f"`{', '.join(f'{name}={value!r}' for name, value in params.items())}`" if params else "the defaults"
+    )
+
+
+def corruption() -> str:
+    """Return what noise in a view costs LargeMvCNet with and without the noise term, and where it is known."""
+    runs = grouped(read_records("corruption"), lambda one: one["data"])
+    columns = {
+        "clean": "clean, with noise term",
+        "spoilt": "spoilt, with noise term",
+        "spoilt rows taken out": "removed, with noise term",
+        "no term: clean": "clean, without noise term",
+        "no term: spoilt": "spoilt, without noise term",
+        "precision": "precision",
+        "recall": "recall",
+    }
+    lines = [[name, *(short(_mean(some, key)) for key in columns.values())] for name, some in runs.items()]
+    if runs:
+        everyone = [[_mean(some, key) for key in columns.values()] for some in runs.values()]
+        lines.append([_MEAN, *map(short, np.mean(everyone, axis=0))])
+    return table(("data", *columns), lines) + "\n" + made_by("python -m benchmarks corruption")
+
+
+def missing(method: str) -> str:
+    """Return what missing views cost a method; in brackets k-means with filled columns, and with unit rows."""
+    estimator = find_method(method).load().__name__
+    tag = "missing" if method == "largemvcnet" else f"missing-{method}"
+    runs = read_records(tag)
+    cases = dict.fromkeys((one["reading"], one["rate"]) for one in runs)
+    named = {case: "complete" if case[1] == 0 else f"{case[0]} {case[1]:g}" for case in cases}
+    lines, everyone = [], grouped(runs, lambda one: one["data"])
+    for name, some in everyone.items():
+        lines.append([name, *(_beside(_of_case(some, case), estimator) for case in cases)])
+    if len(everyone) > 1:
+        whole = [c for c in cases if all(_of_case(some, c) for some in everyone.values())]
+        lines.append([_MEAN, *(_beside(_of_case(runs, c), estimator) if c in whole else "" for c in cases)])
+    option = "" if method == "largemvcnet" else f" --method {method}"
+    return table(("data", *named.values()), lines) + "\n" + made_by(f"python -m benchmarks missing{option}")
+
+
+def robustness() -> str:
+    """Return what random neighbours and noise in the first view cost MVSIB."""
+    lines = grouped(read_records("robustness"), _noise)
+    return (
+        _by_data(lines, lambda one: one["accuracy"], "ACC with")
+        + "\n"
+        + made_by("python -m benchmarks robustness")
+    )
+
+
+def _noise(one: Record) -> str:
+    if one["noise"] == "neighbours":
+        return f"{one['share']:.0%} of the neighbours drawn at random" if one["share"] else "nothing"
+    return f"noise on {one['share']:.0%} of the first view's rows, signal to noise {one['level']:g}"
+
+
+def imbalance() -> str:
+    """Return the recall of three classes cut to a twentieth, and the share of the other rows that are right."""
+    runs = grouped(read_records("imbalance"), lambda one: (one["data"], json.dumps(one["params"])))
+    lines = []
+    for (data, _), some in runs.items():
+        scores = [short(_mean(some, key)) for key in ("minority_recall", "rest_accuracy")]
+        lines.append([data, written(some[-1]["params"]), *scores, str(len(some))])
+    headers = ("data", "with", "recall of small classes", "others right", "seeds")
+    commands = [
+        f"python -m benchmarks imbalance{option}" for option in ("", " --params '{\"seek_small\": false}'")
+    ]
+    return table(headers, lines) + "\n" + made_by(*commands)
+
+
+def _by_data(lines: dict[str, list[Record]], score: Callable[[Record], float], first: str) -> str:
+    """Return a table with a line for each case and a column for each data set, means over seeds."""
+    names = list(dict.fromkeys(one["data"] for some in lines.values() for one in some))
+    rows = []
+    for name, some in lines.items():
+        by_set = grouped(some, lambda one: one["data"])
+        means = [float(np.mean([score(one) for one in by_set[data]])) for data in names if data in by_set]
+        cells = iter(means)
+        shown = [short(next(cells)) if data in by_set else "" for data in names]
+        rows.append([name, *shown, short(float(np.mean(means))) if len(means) == len(names) else ""])
+    return table((first, *names, _MEAN), rows)
+
+
+def _of_case(records: Iterable[Record], case: Hashable) -> list[Record]:
+    return [one for one in records if (one["reading"], one["rate"]) == case]
+
+
+def _beside(some: list[Record], method: str) -> str:
+    """Return a method's mean over data sets, with those of two forms of k-means in brackets."""
+    if not some:
+        return ""
+    ours, columns, unit = (
+        np.mean([_mean(own, who) for own in grouped(some, lambda one: one["data"]).values()])
+        for who in (method, "k-means", "k-means, unit rows")
+    )
+    return f"{short(float(ours))} ({short(float(columns))}, {short(float(unit))})"
+
+
+def _mean(records: Iterable[Record], key: str) -> float:
+    return float(np.mean([one[key] for one in records]))
