@@ -13,19 +13,21 @@ STREAM_RATE = 0.1
 LEAST_STEPS = 2500
 """Gradient steps that a small data set gets."""
 
-_MOST_EPOCHS = 60
+ENOUGH_EPOCHS = 60
+"""Epochs after which more of them change nothing, whatever the size."""
+
 _ENOUGH_STEPS = 20_000
 
 
-def auto_epochs(per_epoch: int, least_steps: int = LEAST_STEPS) -> int:
-    """Return how many epochs suit so many batches in each: 20,000 steps, within `least_steps` and 60 epochs.
+def auto_epochs(per_epoch: int, least_steps: int = LEAST_STEPS, enough: int = ENOUGH_EPOCHS) -> int:
+    """Return how many epochs suit so many batches in each: 20,000 steps, within `least_steps` and `enough` epochs.
 
     Examples
     --------
     >>> [auto_epochs(batches) for batches in (8, 40, 274, 4000)]
     [313, 63, 60, 5]
     """
-    return max(math.ceil(least_steps / per_epoch), min(_MOST_EPOCHS, math.ceil(_ENOUGH_STEPS / per_epoch)))
+    return max(math.ceil(least_steps / per_epoch), min(enough, math.ceil(_ENOUGH_STEPS / per_epoch)))
 
 
 def learning_schedule(name: str, warmup: float) -> Callable[[float], float] | None:

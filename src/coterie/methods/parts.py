@@ -14,7 +14,7 @@ from torch import Tensor
 from coterie.data import Scaler
 from coterie.data.batches import Batches
 from coterie.engine.pairs import Pairs
-from coterie.engine.schedule import LEAST_STEPS, auto_epochs
+from coterie.engine.schedule import ENOUGH_EPOCHS, LEAST_STEPS, auto_epochs
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,9 @@ class RunSettings:
     least_steps: ClassVar[int] = LEAST_STEPS
     """Steps of "auto" epochs on a small data set."""
 
+    enough_epochs: ClassVar[int] = ENOUGH_EPOCHS
+    """Most "auto" epochs on a larger one."""
+
     n_clusters: int
     max_epochs: int
     warmup_epochs: int
@@ -81,7 +84,7 @@ class RunSettings:
             Settings that are not parameters, or are others in this run.
         """
         epochs = (
-            auto_epochs(per_epoch, cls.least_steps)
+            auto_epochs(per_epoch, cls.least_steps, cls.enough_epochs)
             if params["max_epochs"] == "auto"
             else params["max_epochs"]
         )

@@ -15,7 +15,8 @@ class Settings(RunSettings):
     The names are those of the parameters of `MVSIB`, where they are explained.
     """
 
-    least_steps: ClassVar[int] = 1000
+    least_steps: ClassVar[int] = 600
+    enough_epochs: ClassVar[int] = 36
 
     tau: float
     reconstruction_weight: float
