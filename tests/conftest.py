@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from coterie.engine import schedule
+from coterie.methods.mvsib.settings import Settings
 from coterie.methods.parts import RunSettings
 
 torch.set_num_threads(1)
@@ -23,5 +23,6 @@ settings.load_profile("steady")
 @pytest.fixture
 def short_training(monkeypatch):
     """Pages show defaults; in their tests a short training will do."""
-    monkeypatch.setattr(RunSettings, "least_steps", 40)
-    monkeypatch.setattr(schedule, "_MOST_EPOCHS", 4)
+    for settings_of_runs in (RunSettings, Settings):
+        monkeypatch.setattr(settings_of_runs, "least_steps", 40)
+        monkeypatch.setattr(settings_of_runs, "enough_epochs", 4)

@@ -23,7 +23,6 @@ from benchmarks.accuracy import run_accuracy
 from scipy import sparse
 
 from coterie import as_views, choose_k
-from coterie.engine import schedule
 from coterie.errors import InputError
 from coterie.methods.fucsmf.problem import Graph
 from coterie.methods.mvsib.settings import Settings
@@ -112,7 +111,7 @@ def test_missing_views_are_measured_for_another_method_in_a_file_of_its_own(resu
     monkeypatch.setitem(views.SETS, "small", SmallSet())
     monkeypatch.setattr(views, "RATES", (0.0, 0.5))
     monkeypatch.setattr(Settings, "least_steps", 40)
-    monkeypatch.setattr(schedule, "_MOST_EPOCHS", 20)
+    monkeypatch.setattr(Settings, "enough_epochs", 20)
     for _ in range(2):
         views.run_missing(["small"], [0], tmp_path, "mvsib")
     gaps = json.loads((results / "missing-mvsib.json").read_text())
@@ -216,7 +215,7 @@ def test_scale_runs_in_a_process_of_its_own(results, monkeypatch):
 def test_new_rows_and_traces_are_measured_and_resumed(results, tmp_path, monkeypatch):
     monkeypatch.setitem(subspaces.SETS, "small", SmallSet())
     monkeypatch.setattr(RunSettings, "least_steps", 40)
-    monkeypatch.setattr(schedule, "_MOST_EPOCHS", 20)
+    monkeypatch.setattr(RunSettings, "enough_epochs", 20)
     for _ in range(2):
         subspaces.run_new_rows(["small"], [0], tmp_path)
         subspaces.run_spectral(["small"], [0], tmp_path)
@@ -349,3 +348,11 @@ def test_the_explorer_is_measured_in_a_browser(results):
     assert len(one["seconds of answers"]) == 6
     assert one["CPU seconds an answer"] > 0
     assert one["peak MB then"] <= one["peak MB after all"]
+
+
+def test_the_peak_of_a_block_does_not_count_what_came_before_it():
+    with records.measured() as large:
+        np.ones(50_000_000).sum()
+    with records.measured() as small:
+        np.ones(1000).sum()
+    assert large["peak_mb"] - small["peak_mb"] > 300
