@@ -105,8 +105,9 @@ def cluster_cuts(
     (array([2., 0.]), array([3., 1.]))
     """
     n_rows = len(labels)
-    member = sparse.csr_matrix((np.ones(n_rows), (np.arange(n_rows), labels)), shape=(n_rows, n_clusters))
-    ties = np.asarray((graph @ member).todense())
+    cells = np.repeat(np.arange(0, n_rows * n_clusters, n_clusters), np.diff(graph.indptr))
+    cells += labels[graph.indices]
+    ties = np.bincount(cells, graph.data, n_rows * n_clusters).reshape(n_rows, n_clusters)
     inside = np.bincount(labels, weights=ties[np.arange(n_rows), labels], minlength=n_clusters)
     volume = np.bincount(labels, weights=ties.sum(1), minlength=n_clusters)
     return ties, inside, np.maximum(volume, np.finfo(float).eps)
