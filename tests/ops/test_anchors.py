@@ -7,6 +7,7 @@ from scipy import sparse
 
 from coterie.metrics import accuracy
 from coterie.ops.anchors import anchor_partition, anchor_weights, spectral_embedding
+from coterie.ops.communities import Rating
 from coterie.ops.groups import cluster_means
 from coterie.ops.matching import match_centers
 from coterie.ops.partition import PARTITIONS, comes_again, partition
@@ -77,16 +78,18 @@ def test_k_means_is_chosen_only_where_parts_of_the_rows_give_it_again(radius, ch
     centers = cluster_means(rows, found["kmeans"], 2)
     assert comes_again(rows, centers, seed=0) == (chosen == "kmeans")
 
-    def prefers_kmeans(labels):
-        own = cluster_means(rows, labels, 2)[labels]
-        return -float((rows - own).square().sum())
+    def inertia(labels):
+        return float((rows - cluster_means(rows, labels, 2)[labels]).square().sum())
 
-    labels = partition(rows, 2, "graph", generator=seeded(), score=prefers_kmeans, n_restarts=1)
-    best = -prefers_kmeans(found["kmeans"])
+    def prefers_kmeans(labels):
+        return Rating(-inertia(labels), 1.0)
+
+    labels = partition(rows, 2, "graph", generator=seeded(), rate=prefers_kmeans, n_restarts=1)
+    best = inertia(found["kmeans"])
     if chosen == "kmeans":
-        assert -prefers_kmeans(labels) <= best * (1 + 1e-6)
+        assert inertia(labels) <= best * (1 + 1e-6)
     else:
-        assert -prefers_kmeans(labels) > best * (1 + 1e-3)
+        assert inertia(labels) > best * (1 + 1e-3)
 
 
 def test_matching_undoes_a_permutation_of_moved_centers():

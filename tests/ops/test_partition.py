@@ -5,6 +5,7 @@ import torch
 
 from coterie.metrics import accuracy
 from coterie.ops import partition as module
+from coterie.ops.communities import Rating, rating_among
 from coterie.ops.partition import partition
 
 
@@ -47,11 +48,11 @@ def test_partitions_of_a_sample_are_rated_by_the_labels_of_all_rows(few):
     rows, kinds = rings(3000)
     seen = []
 
-    def score(labels):
+    def rate(labels):
         seen.append(labels)
-        return accuracy(kinds, labels)
+        return Rating(accuracy(kinds, labels), 1.0)
 
-    labels = partition(rows, 2, "graph", generator=source(), score=score, n_restarts=3)
+    labels = partition(rows, 2, "graph", generator=source(), rate=rate, n_restarts=3)
     assert {len(one) for one in seen} == {3000}
     assert len(seen) == 4  # the last is that of k-means
     assert accuracy(kinds, labels) == max(accuracy(kinds, one) for one in seen)
@@ -64,3 +65,17 @@ def test_many_clusters_are_those_of_kmeans_and_no_large_graph_is_made(monkeypatc
     labels = partition(rows, 210, "graph", generator=source())
     assert len(labels.unique()) == 210
     assert accuracy(truth, labels) > 0.9
+
+
+def test_small_groups_that_stand_apart_are_found_beside_a_large_one():
+    truth = torch.tensor([0] * 900 + [1] * 60 + [2] * 40)
+    rows = torch.rand(1000, 2, generator=source())
+    rows[truth == 0] *= torch.tensor([40.0, 1.0])  # long enough to be cut with more modularity
+    rows[truth > 0, 1] += 10.0
+    rows[truth == 2, 0] += 40.0
+    among = rating_among(rows, 10, generator=source())
+    cut = torch.where(truth == 0, (rows[:, 0] > 20).long(), 2)
+    assert among(cut.numpy()).modularity > among(truth.numpy()).modularity
+
+    labels = partition(rows, 3, "graph", generator=source(), rate=lambda one: among(one.numpy()))
+    assert accuracy(truth, labels) == 1.0

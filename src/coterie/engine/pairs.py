@@ -12,7 +12,7 @@ from torch import Tensor
 
 from coterie.collectives import share_of
 from coterie.data.batches import Batches
-from coterie.ops.communities import modularity, weight_between
+from coterie.ops.communities import Rating, weight_between
 from coterie.ops.neighbours import neighbour_table, shared_neighbours
 from coterie.ops.pca import principal_axes
 from coterie.ops.shares import gathered
@@ -42,9 +42,9 @@ class Pairs:
         points = rng.random((len(rows), 1)) * heights[:, -1:]
         return self._tables[chamber][rows, (heights <= points).sum(1)]
 
-    def modularity(self, labels: np.ndarray) -> float:
-        """Return the modularity of a partition of all rows; a pair weighs the neighbours its rows share."""
-        return modularity(self._between(labels))
+    def rating(self, labels: np.ndarray) -> Rating:
+        """Return how a partition of all rows treats the pairs; a pair weighs the neighbours its rows share."""
+        return Rating.of(self._between(labels))
 
     def agreement(self, labels: np.ndarray) -> float:
         """Return the share of the pairs, by weight, whose two rows are in one cluster."""

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -13,6 +14,8 @@ from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives
 from coterie.ops.neighbours import neighbour_table, shared_neighbours
+
+_LEAST_SHARE = 0.05
 
 
 def weight_between(table: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -73,23 +76,74 @@ def kept_beyond_chance(inside: np.ndarray, volume: np.ndarray, resolution: float
     return float((inside / whole - resolution * (volume / whole) ** 2).sum())
 
 
-def modularity_among(
+def share_cut(inside: np.ndarray, volume: np.ndarray) -> float:
+    """Return the normalised cut from the weight inside each cluster and its volume, both (k,).
+
+    It is the sum over clusters of the share of a cluster's weight that leaves it.
+
+    Examples
+    --------
+    >>> share_cut(np.array([4.0, 2.0]), np.array([4.0, 4.0]))
+    0.5
+    """
+    return float(len(volume) - (inside / np.maximum(volume, np.finfo(float).eps)).sum())
+
+
+def has_tiny_cluster(labels: np.ndarray, n_clusters: int) -> bool:
+    """Tell whether a cluster has less than a twentieth of an even share of the rows.
+
+    Examples
+    --------
+    >>> has_tiny_cluster(np.repeat([0, 1], [99, 1]), 2), has_tiny_cluster(np.repeat([0, 1], [90, 10]), 2)
+    (True, False)
+    """
+    return bool(np.bincount(labels, minlength=n_clusters).min() < _LEAST_SHARE * len(labels) / n_clusters)
+
+
+@dataclass(frozen=True)
+class Rating:
+    """How a partition treats neighbours; ratings among several graphs add up.
+
+    Attributes
+    ----------
+    modularity : float
+        The higher, the better, and the more even the clusters.
+    cut : float
+        Normalised: the lower, the less weight leaves clusters, whatever their size.
+    """
+
+    modularity: float
+    cut: float
+
+    @classmethod
+    def of(cls, between: np.ndarray) -> Rating:
+        """Return the rating that follows from the (k, k) weight between clusters."""
+        volume = (between.sum(0) + between.sum(1)) / 2
+        return cls(modularity(between), share_cut(np.diagonal(between), volume))
+
+    def __add__(self, other: Rating) -> Rating:
+        return Rating(self.modularity + other.modularity, self.cut + other.cut)
+
+
+def rating_among(
     rows: Tensor, n_neighbors: int, *, generator: torch.Generator, collectives: Collectives = ALONE
-) -> Callable[[np.ndarray], float]:
-    """Return a function that rates labels (n,) by their modularity among the nearest neighbours of rows (n, d).
+) -> Callable[[np.ndarray], Rating]:
+    """Return a function that rates labels (n,) by what they keep together of the nearest neighbours of rows (n, d).
 
     A pair weighs the share of neighbours that its two rows have in common.
 
     Examples
     --------
     >>> rows = torch.tensor([[0.0], [1.0], [2.0], [9.0], [10.0], [11.0]])
-    >>> rate = modularity_among(rows, 2, generator=torch.Generator())
-    >>> rate(np.array([0, 0, 0, 1, 1, 1])) > rate(np.array([0, 0, 1, 1, 1, 1]))
+    >>> rate = rating_among(rows, 2, generator=torch.Generator())
+    >>> rate(np.array([0, 0, 0, 1, 1, 1]))
+    Rating(modularity=0.5, cut=0.0)
+    >>> rate(np.array([0, 0, 0, 1, 1, 1])).modularity > rate(np.array([0, 0, 1, 1, 1, 1])).modularity
     True
     """
     table = neighbour_table(rows, n_neighbors, generator=generator, collectives=collectives)
     weights, neighbours = shared_neighbours(table).cpu().numpy(), table.cpu().numpy()
-    return lambda labels: modularity(weight_between(neighbours, weights, labels, int(labels.max()) + 1))
+    return lambda labels: Rating.of(weight_between(neighbours, weights, labels, int(labels.max()) + 1))
 
 
 def cluster_cuts(

@@ -11,13 +11,12 @@ import torch
 from scipy import sparse
 
 from coterie.data.scaling import unit_rows
-from coterie.ops.communities import cluster_cuts, kept_beyond_chance
+from coterie.ops.communities import cluster_cuts, has_tiny_cluster, kept_beyond_chance, share_cut
 from coterie.ops.distances import nearest
 from coterie.ops.graphs import spectral_rows
 from coterie.ops.kmeans import kmeans
 
 _RESTARTS = 10
-_LEAST_SHARE = 0.05
 _MOVES = 20
 _HALVES = 20
 
@@ -60,8 +59,7 @@ def find_partitions(graph: sparse.csr_matrix, n_clusters: int, *, generator: tor
             centers = kmeans(rows, n_clusters, generator=generator, n_init=1, quiet=True).centers
             cut.append(lower_cut(graph, nearest(rows, centers)[0].numpy(), n_clusters))
             kept.append(raise_modularity(graph, cut[-1], n_clusters, generator=generator))
-    least = _LEAST_SHARE * len(vectors) / n_clusters
-    large = [labels for labels in cut if np.bincount(labels, minlength=n_clusters).min() >= least]
+    large = [labels for labels in cut if not has_tiny_cluster(labels, n_clusters)]
     return Found(
         max(kept, key=lambda labels: modularity_of(graph, labels, n_clusters)),
         min(large, key=lambda labels: normalised_cut(graph, labels, n_clusters), default=None),
@@ -80,7 +78,7 @@ def lower_cut(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -> 
     for _ in range(_MOVES):
         moved = (inside / volume**2 - 2 * ties / (degrees[:, None] * volume)).argmin(1)
         cuts = cluster_cuts(graph, moved, n_clusters)
-        if len(np.unique(moved)) < n_clusters or _share_cut(*cuts[1:]) >= _share_cut(inside, volume):
+        if len(np.unique(moved)) < n_clusters or share_cut(*cuts[1:]) >= share_cut(inside, volume):
             break
         labels, (ties, inside, volume) = moved, cuts
     return labels
@@ -152,8 +150,4 @@ def normalised_cut(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int
     >>> normalised_cut(two_pairs, np.array([0, 0, 1, 1]), 2)
     0.0
     """
-    return _share_cut(*cluster_cuts(graph, labels, n_clusters)[1:])
-
-
-def _share_cut(inside: np.ndarray, volume: np.ndarray) -> float:
-    return float(len(volume) - (inside / volume).sum())
+    return share_cut(*cluster_cuts(graph, labels, n_clusters)[1:])

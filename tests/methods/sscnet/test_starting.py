@@ -74,12 +74,15 @@ def test_the_partition_that_holds_neighbours_together_is_kept(monkeypatch):
     halves = np.where(truth % 2 == 0, truth, (truth + 2) % 4)
     scores = {}
 
-    def partition(rows, k, how, *, generator, score, n_restarts):
+    def partition(rows, k, how, *, generator, rate, n_restarts):
         assert (k, how, n_restarts) == (4, "graph", 5)
         scores.update(
-            {name: score(torch.from_numpy(labels)) for name, labels in [("truth", truth), ("halves", halves)]}
+            {
+                name: rate(torch.from_numpy(labels)).modularity
+                for name, labels in [("truth", truth), ("halves", halves)]
+            }
         )
-        scores["mixed"] = score(torch.from_numpy(np.roll(truth, 1)))
+        scores["mixed"] = rate(torch.from_numpy(np.roll(truth, 1))).modularity
         return torch.from_numpy(truth)
 
     monkeypatch.setattr(starting, "partition", partition)

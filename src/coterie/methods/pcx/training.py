@@ -22,7 +22,7 @@ from coterie.methods.pcx.settings import Settings
 from coterie.methods.pcx.student import correct
 from coterie.nn.contrast import neighbour_contrast
 from coterie.nn.forward import passes
-from coterie.ops.communities import modularity_among
+from coterie.ops.communities import Rating, rating_among
 from coterie.ops.groups import count_and_sum
 from coterie.ops.kmeans import kmeans
 from coterie.ops.matching import match_centers
@@ -190,8 +190,8 @@ class PCXTask:
             network.sizes.fill_(settings.batch_size / settings.n_clusters)
         else:
             codes = self.encode_all()
-            score = self._score_partition(codes, generator)
-            labels = partition(codes, settings.n_clusters, settings.init, generator=generator, score=score)
+            rate = self._rating(codes, generator)
+            labels = partition(codes, settings.n_clusters, settings.init, generator=generator, rate=rate)
             if not in_haste:
                 labels = self._correct(labels, generator)
             labels = agreed(labels, self.collectives)
@@ -217,10 +217,10 @@ class PCXTask:
             generator=generator,
             collectives=self.collectives,
         )
-        return max((found, labels), key=lambda partition: pairs.modularity(partition.cpu().numpy()))
+        return max((found, labels), key=lambda partition: pairs.rating(partition.cpu().numpy()).modularity)
 
-    def _score_partition(self, codes: Tensor, generator: torch.Generator) -> Callable[[Tensor], float] | None:
-        """Return the sum of a partition's modularity among neighbours in input space and in the code.
+    def _rating(self, codes: Tensor, generator: torch.Generator) -> Callable[[Tensor], Rating] | None:
+        """Return what rates partitions: the sum of what they keep of neighbours in input space and in the code.
 
         Neither alone will do: measured over partitions of one code, the input's neighbours prefer cuts that
         the code has closed (HAR), and the code's own prefer to cut large clusters (Reuters).
@@ -230,13 +230,13 @@ class PCXTask:
         if pairs is None or settings.init != "graph" or not cuts_graph(len(codes), settings.n_clusters):
             return None
         n_neighbors = min(_CODE_NEIGHBOURS, len(codes) - 1)
-        among_codes = modularity_among(codes, n_neighbors, generator=generator, collectives=self.collectives)
+        among_codes = rating_among(codes, n_neighbors, generator=generator, collectives=self.collectives)
 
-        def score(labels: Tensor) -> float:
+        def rate(labels: Tensor) -> Rating:
             found = labels.cpu().numpy()
-            return pairs.modularity(found) + among_codes(found)
+            return pairs.rating(found) + among_codes(found)
 
-        return score
+        return rate
 
     def encode_all(self) -> Tensor:
         """Return the codes of all rows, (n, d), in evaluation mode."""

@@ -16,7 +16,7 @@ from coterie.engine.schedule import mixed_seed
 from coterie.methods.sscnet.landmarks import Landmarks, Refreshed
 from coterie.methods.sscnet.network import SSCNetwork
 from coterie.nn.forward import FORWARD_ROWS, passes
-from coterie.ops.communities import modularity_among
+from coterie.ops.communities import Rating, rating_among
 from coterie.ops.partition import partition
 
 _MOST_ROWS = 20_000
@@ -94,9 +94,10 @@ def _partition(
 ) -> Tensor:
     """Return the clusters of embedded rows (s, p) that hold neighbours together, as they are seen and as embedded."""
     most = min(n_neighbors, len(seen) - 1)
-    scores = [modularity_among(one, most, generator=generator) for one in (seen, embedded)]
+    among_seen, among_embedded = (rating_among(one, most, generator=generator) for one in (seen, embedded))
 
-    def score(labels: Tensor) -> float:
-        return sum(one(labels.cpu().numpy()) for one in scores)
+    def rate(labels: Tensor) -> Rating:
+        found = labels.cpu().numpy()
+        return among_seen(found) + among_embedded(found)
 
-    return partition(embedded, k, "graph", generator=generator, score=score, n_restarts=n_starts)
+    return partition(embedded, k, "graph", generator=generator, rate=rate, n_restarts=n_starts)
