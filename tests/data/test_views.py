@@ -168,6 +168,15 @@ def test_an_object_that_is_no_number_is_also_a_type_error_as_scikit_learn_wants(
         as_views(np.array([[1, {"a": 1}]], dtype=object))
 
 
+def test_rows_without_any_view_are_counted():
+    rows = A.copy()
+    rows[1:3] = NAN
+    with pytest.raises(
+        InputError, match=r"Row 1 has no view at all \(.*\): remove the 2 rows that are like it\."
+    ):
+        as_views(rows).check()
+
+
 def test_all_columns_of_a_frame_that_are_no_numbers_are_named():
     frame = pd.DataFrame({"city": ["Oslo", "Bern"], "age": [3, 4], "since": pd.to_datetime(["2020", "2021"])})
     with pytest.raises(InputError, match=r"X has columns that are not numbers.*columns=\['city', 'since'\]"):

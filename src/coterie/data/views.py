@@ -301,7 +301,8 @@ def _checked_mask(mask: Any, n_rows: int, n_views: int) -> np.ndarray | None:
 def _check_every_row_has_a_view(there: np.ndarray, why: str) -> None:
     empty = np.flatnonzero(~there.any(axis=1))
     if len(empty):
-        raise InputError(f"Row {empty[0]} has no view at all (it is {why} in each): remove the row.")
+        rows = "the row" if len(empty) == 1 else f"the {len(empty):,} rows that are like it"
+        raise InputError(f"Row {empty[0]} has no view at all (it is {why} in each): remove {rows}.")
 
 
 def as_views(X: Any, *, views: Any = None, mask: Any = None, names: Sequence[str] | None = None) -> Views:
