@@ -375,6 +375,45 @@ def test_predict_names_the_column_that_new_rows_lack(folder, tmp_path, capsys):
     assert "n.csv lacks 'f0': new rows need every column that" in last_error(capsys)
 
 
+def test_new_rows_without_names_have_the_columns_that_were_used(folder, messy):
+    bare = messy / "bare.csv"
+    bare.write_text("\n".join((folder / "rows.csv").read_text().splitlines()[1:]))
+    np.save(messy / "bare.npy", np.loadtxt(bare, delimiter=","))
+    for path in (bare, messy / "bare.npy"):
+        assert run(["predict", str(messy / "run"), str(path), "-o", str(messy / "o.csv"), "--quiet"]) == 0
+        assert (messy / "o.csv").read_text() == (messy / "run" / "labels.csv").read_text()
+
+
+def test_predict_says_where_no_column_has_the_name_of_one_of_the_fit(folder, tmp_path, capsys):
+    new = rewrite(
+        folder / "rows.csv",
+        tmp_path / "n.csv",
+        lambda i, line: [one.upper() if i == 0 else one for one in line],
+    )
+    assert run(["predict", str(folder / "run"), str(new), "-o", str(tmp_path / "o.csv"), "--quiet"]) == 0
+    assert "n.csv has no column called f0, f1, f2, f3, f4, as" in last_error(capsys)
+
+
+def test_gaps_of_rows_on_disk_are_told_by_recommend(tmp_path, capsys):
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    rows[5, 2] = np.nan
+    np.save(tmp_path / "g.npy", rows)
+    assert run(["recommend", str(tmp_path / "g.npy")]) == 0
+    said = capsys.readouterr().out
+    assert "Columns used: all 3; they have no names.\n1 cell is empty (2): --fill puts" in said
+    assert "--clusters auto --fill --out run" in said
+
+
+def test_no_command_at_all_is_answered_with_help(capsys):
+    assert run([]) == 0
+    assert "\nCommands:\n  methods " in capsys.readouterr().out
+
+
+def test_what_was_mistyped_leads_to_the_help_of_its_command(capsys):
+    assert run(["recommend", "rows.csv", "--fill"]) == 2
+    assert last_error(capsys) == "coterie: No such option: --fill; see coterie recommend --help.\n"
+
+
 def test_gaps_are_told_by_recommend_and_filled_by_fit_and_predict(folder, tmp_path, capsys):
     gappy = rewrite(
         folder / "rows.csv", tmp_path / "g.csv", lambda i, line: ["" if i in (3, 7) else line[0], *line[1:]]

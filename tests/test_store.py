@@ -117,6 +117,13 @@ def test_a_missing_folder_is_one_sentence(tmp_path):
         write_archive(tmp_path / "no" / "model.coterie", {}, {})
 
 
+def test_a_folder_in_place_of_a_file_is_one_sentence(tmp_path):
+    with pytest.raises(
+        InputError, match=r"is a folder: give the file of the model, such as .*model\.coterie"
+    ):
+        read_archive(tmp_path)
+
+
 def test_numbers_of_a_kind_that_numpy_lacks_are_one_sentence(tmp_path):
     head = json.dumps({"x": {"dtype": "F8_E4M3", "shape": [2], "data_offsets": [0, 2]}}).encode()
     path = tmp_path / "new.coterie"

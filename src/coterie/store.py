@@ -170,6 +170,10 @@ def read_archive(
     coterie.errors.InputError: There is no file no-such-file.coterie.
     """
     source = Path(path)
+    if source.is_dir():
+        raise InputError(
+            f"{source} is a folder: give the file of the model, such as {source / 'model.coterie'}."
+        )
     if not source.is_file():
         raise InputError(f"There is no file {source}.")
     try:

@@ -62,6 +62,12 @@ def test_parquet_text_names_the_column(tmp_path):
         read_views(parquet(tmp_path / "t.parquet", {"a": [1.0], "name": ["x"]}))
 
 
+def test_all_text_columns_of_a_parquet_file_are_named_at_once(tmp_path):
+    file = parquet(tmp_path / "t.parquet", {"id": ["p"], "a": [1.0], "home town": ["x"]})
+    with pytest.raises(InputError, match=r"column 'id' holds string.*\(--drop id --drop 'home town' at the"):
+        read_views(file)
+
+
 def test_a_text_column_of_a_parquet_file_can_be_dropped(tmp_path):
     file = parquet(tmp_path / "t.parquet", {"a": [1.0, 2.0], "name": ["x", "y"], "b": [3.0, 4.0]})
     np.testing.assert_array_equal(read_views(file, drop=["name", 0]).read(slice(None))[0], [[3.0], [4.0]])

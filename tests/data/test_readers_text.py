@@ -141,6 +141,41 @@ def test_text_in_another_encoding_is_one_sentence(tmp_path):
         read_views(write(tmp_path, "größe,b\n1,2\n", encoding="latin-1"))
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_a_mark_at_the_start_of_a_text_tells_its_encoding(encoding, tmp_path):
+    file = write(tmp_path, "größe\tlabel\n1.5\tä\n2\tö\n", encoding=encoding)
+    views = read_views(file)
+    assert views.feature_names == (["größe"],)
+    np.testing.assert_array_equal(read_labels(file), [0, 1])
+    np.testing.assert_array_equal(views.read(slice(None))[0], [[1.5], [2]])
+
+
+def test_true_and_false_are_one_and_zero(tmp_path):
+    views = read_views(write(tmp_path, "active,paid,size\nTrue,FALSE,2\nfalse,true,\n"))
+    np.testing.assert_array_equal(views.read(slice(None))[0], [[1, 0, 2], [0, 1, np.nan]])
+    with pytest.raises(InputError, match="has the label 'true', not a number"):
+        read_labels(write(tmp_path, "row,label\n0,true\n1,3\n"), words=False)
+
+
+@pytest.mark.parametrize(
+    ("content", "hint"),
+    [
+        ("a,net pay\n1,$5.50\n2,$6.50\n", "write it as 5.50 and the other cells of that column likewise"),
+        ("a;net pay\n1,5;1.234,50 €\n2;7 €\n", "write it as 1234,50 and the other cells"),
+        ("a;net pay\n1,5;12,50 €\n2;7\n", r"write it as 12,50\."),
+    ],
+)
+def test_numbers_with_a_currency_are_shown_plain_in_the_way_of_the_file(content, hint, tmp_path):
+    with pytest.raises(InputError, match=hint) as caught:
+        read_views(write(tmp_path, content))
+    assert ("(--drop 'net pay')" in str(caught.value)) == ("other cells" in hint)
+
+
+def test_a_name_leaves_out_every_column_of_that_name(tmp_path):
+    views = read_views(write(tmp_path, "a,b,a\n1,2,3\n4,5,6\n"), drop=["a"])
+    assert views.feature_names == (["b"],)
+
+
 def test_an_error_far_down_the_file_names_its_line(tmp_path, monkeypatch):
     monkeypatch.setattr(text, "_CHUNK_LINES", 10)
     lines = [f"{i},{i}" for i in range(100)]

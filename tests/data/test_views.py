@@ -168,6 +168,35 @@ def test_an_object_that_is_no_number_is_also_a_type_error_as_scikit_learn_wants(
         as_views(np.array([[1, {"a": 1}]], dtype=object))
 
 
+def test_rows_without_any_view_are_counted():
+    rows = A.copy()
+    rows[1:3] = NAN
+    with pytest.raises(
+        InputError, match=r"Row 1 has no view at all \(.*\): remove the 2 rows that are like it\."
+    ):
+        as_views(rows).check()
+
+
+def test_all_columns_of_a_frame_that_are_no_numbers_are_named():
+    frame = pd.DataFrame({"city": ["Oslo", "Bern"], "age": [3, 4], "since": pd.to_datetime(["2020", "2021"])})
+    with pytest.raises(InputError, match=r"X has columns that are not numbers.*columns=\['city', 'since'\]"):
+        as_views(frame)
+
+
+def test_gaps_of_nullable_columns_are_nan():
+    frame = pd.DataFrame({"a": pd.array([1, None], dtype="Int64"), "b": [True, False]})
+    np.testing.assert_array_equal(as_views(frame).read(slice(None))[0], [[1, 1], [NAN, 0]])
+
+
+@pytest.mark.parametrize("names", [None, ["a", "b"]])
+def test_frames_with_the_same_row_names_in_another_order_are_refused(names):
+    frame = pd.DataFrame(A, index=list("pqrs"))
+    pair = [frame, frame[::-1]]
+    with pytest.raises(InputError, match=r"has the row names of View '?[0a]'? in another order"):
+        as_views(pair if names is None else dict(zip(names, pair, strict=True)))
+    same(as_views([frame, frame[::-1].reset_index()[[0, 1]]]), A, A[::-1, :2])
+
+
 def missing_in_two_places():
     a, b = A.copy(), B.astype(float)
     a[1] = NAN

@@ -151,7 +151,12 @@ def test_asked_labels_help_more_than_labels_at_random():
 
 @pytest.mark.parametrize(
     ("y", "message"),
-    [({900: 1}, "y labels row 900, but the rows are 0 to 199"), ([1, 2], r"y has shape \(2,\)")],
+    [
+        ({900: 1}, "y labels row 900, but the rows are 0 to 199"),
+        ({3: "tall"}, "y gives row 3 the label 'tall': a label is the number of a cluster"),
+        ({3: 1.5}, "y gives row 3 the label 1.5: a label is"),
+        ([1, 2], r"y has shape \(2,\)"),
+    ],
 )
 def test_labels_that_do_not_fit_the_rows_are_named(rows, model, y, message):
     with pytest.raises(InputError, match=message):

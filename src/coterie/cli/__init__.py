@@ -31,9 +31,10 @@ def _stop(number: int, frame: Any) -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command and return its exit code."""
+    """Run one command and return its exit code; no command at all asks for help."""
     try:
-        result = typer.main.get_command(app).main(arguments, prog_name="coterie", standalone_mode=False)
+        command = typer.main.get_command(app)
+        result = command.main(arguments or ["--help"], prog_name="coterie", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except InputError as error:
         return _fail(str(error))
@@ -51,7 +52,8 @@ def run(arguments: list[str]) -> int:
         )
     except Exception as error:
         if hasattr(error, "format_message"):
-            return _fail(f"{error.format_message()} See coterie --help.")
+            asked = getattr(getattr(error, "ctx", None), "command_path", "coterie")
+            return _fail(f"{error.format_message().rstrip('.')}; see {asked} --help.")
         if isinstance(error, (typer.Exit, typer.Abort)):
             return getattr(error, "exit_code", 1)
         if os.environ.get("COTERIE_DEBUG"):

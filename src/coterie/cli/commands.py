@@ -47,7 +47,6 @@ from coterie.errors import InputError
 
 app = typer.Typer(
     help="Find the groups in large, messy data and show why.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -89,8 +88,8 @@ def recommend(
     if as_json:
         typer.echo(json.dumps(found.as_values() | {"command": command}))
         return
-    read = "\n".join(filter(None, ("", said_of_columns(views), empty)))
-    typer.echo(f"{found}\n{read}\n\nNext:\n  {command}")
+    read = "\n".join(filter(None, (said_of_columns(views), empty)))
+    typer.echo(f"{found}\n\n{read}\n\nNext:\n  {command}")
     if views.labels is not None and labels is None:
         typer.echo("The labels in the data were not looked at; --labels FILE lets labels steer the method.")
 

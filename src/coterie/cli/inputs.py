@@ -99,8 +99,9 @@ def filled(views: Any, values: list[list[float]] | None) -> Any:
 def said_of_gaps(views: Any) -> str:
     """Say how many cells of a table are empty, and where; nothing where all are full."""
     from coterie.data.gaps import gaps
+    from coterie.data.memory import fits
 
-    counts = gaps(views) if views.in_memory else []  # reading a large file would take more than a moment
+    counts = gaps(views) if fits(views) else []  # reading a larger file would take more than a moment
     total = int(sum(count.sum() for count in counts))
     if not total:
         return ""
@@ -122,7 +123,7 @@ def said_of_columns(views: Any) -> str:
         shown = [f"{name} ({dim:,})" for name, dim in zip(views.names, views.dims, strict=True)]
         return f"Views and their columns: {named(shown)}."
     names = views.feature_names[0]
-    return "" if names is None else f"Columns used: {named(names)}."
+    return f"Columns used: {f'all {views.dims[0]:,}; they have no names' if names is None else named(names)}."
 
 
 def named(names: Sequence[str], most: int = 12) -> str:
@@ -144,8 +145,14 @@ def read_new_rows(path: Path, the_run: Any, drop: list[str] | None) -> Any:
     facts = the_run.read_note()
     columns, there = facts.get("columns"), column_names(path)
     if drop is None:
-        drop = [name for name in the_run.dropped if name in there or not there]
+        drop = [name for name in the_run.dropped if name in there or not (there or columns)]
     by_name = columns and set(columns) & set(there) and len(set(there)) == len(there)
+    if columns and there and not set(columns) & set(there):
+        typer.echo(
+            f"coterie: {path} has no column called {named(columns)}, as {the_run.folder} was fitted on: its columns "
+            "are taken in their order.",
+            err=True,
+        )
     if by_name:
         missing = [repr(name) for name in columns if name not in there]
         if missing:

@@ -32,10 +32,24 @@ class Table:
 def find_tables(X: Any) -> list[Table]:
     """Find the tables in one table, a list of tables or a mapping from names to tables."""
     if isinstance(X, Mapping) and not sparse.issparse(X):  # a sparse "dok" is both
+        _check_same_order([(f"View '{name}'", x) for name, x in X.items()])
         return [_named(table_of(x, f"View '{name}'"), str(name)) for name, x in X.items()]
     if isinstance(X, list | tuple) and any(_is_table(x) for x in X):
+        _check_same_order([(f"View {v}", x) for v, x in enumerate(X)])
         return [table_of(x, f"View {v}") for v, x in enumerate(X)]
     return [table_of(X, "X")]
+
+
+def _check_same_order(tables: Sequence[tuple[str, Any]]) -> None:
+    """Check that DataFrames with the same row names have them in one order, for rows are matched by their place."""
+    frames = [(label, x.index) for label, x in tables if hasattr(getattr(x, "index", None), "equals")]
+    for label, index in frames[1:]:
+        first, rows = frames[0]
+        if len(index) == len(rows) and not index.equals(rows) and set(index) == set(rows):
+            raise InputError(
+                f"{label} has the row names of {first} in another order: put all views in one order "
+                "(frame.loc[names])."
+            )
 
 
 def _named(table: Table, name: str) -> Table:
@@ -60,7 +74,12 @@ def table_of(x: Any, label: str) -> Table:
     if hasattr(x, "obs_names") and hasattr(x, "var_names"):
         return Table(table_of(x.X, label).source, columns=[str(name) for name in x.var_names])
     if hasattr(x, "columns") and hasattr(x, "to_numpy"):
-        return Table(_dense(x.to_numpy(), label), columns=[str(name) for name in x.columns])
+        columns = [str(name) for name in x.columns]
+        cells = x.to_numpy()
+        if cells.dtype.kind == "O" and hasattr(x, "isna"):
+            cells = np.where(x.isna(), np.nan, cells)  # None, and the NA of nullable columns
+        _check_words(cells, columns, label)
+        return Table(_dense(cells, label), columns=columns)
     if sparse.issparse(x):
         _check_two_dimensional(x.shape, label)
         return Table(CsrRows(x if x.dtype.kind in "biuf" else x.astype(_real(x.dtype, label))))
@@ -149,6 +168,23 @@ def _numbers(array: np.ndarray, label: str) -> np.ndarray:
                 "a numeric string or a number."
             ) from None
     raise InputError(f"{label} has dtype {array.dtype}, which could not be converted to float.")
+
+
+def _check_words(cells: np.ndarray, columns: Sequence[str], label: str) -> None:
+    """Name all columns of a DataFrame that hold something else than numbers."""
+    wordy = [name for j, name in enumerate(columns) if cells.dtype.kind == "O" and not _converts(cells[:, j])]
+    if wordy:
+        raise NotNumbersError(
+            f"{label} has columns that are not numbers: leave them out (X.drop(columns={wordy})) or encode them."
+        )
+
+
+def _converts(cells: np.ndarray) -> bool:
+    try:
+        cells.astype(np.float64)
+    except (ValueError, TypeError):
+        return False
+    return True
 
 
 def column_groups(

@@ -152,6 +152,27 @@ class Views:
         chosen._checked = self._checked
         return chosen
 
+    def arranged(self, names: Sequence[str]) -> Views:
+        """Give the same views in the order of `names`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from coterie.data import as_views
+        >>> as_views({"sound": np.eye(3), "sight": np.ones((3, 2))}).arranged(["sight", "sound"])
+        Views(3 rows: sight 2, sound 3)
+        """
+        order = [self.names.index(name) for name in names]
+        other = Views(
+            [self.sources[v] for v in order],
+            names=names,
+            mask=None if self.present is None else self.present[:, order],
+            labels=self.labels,
+            feature_names=[self.feature_names[v] for v in order],
+        )
+        other._checked = self._checked
+        return other
+
     def present_rows(self, rows: Any) -> np.ndarray:
         """Say which views are there for which rows, as booleans (b, v)."""
         rows = plain_rows(rows, self.n_rows)
@@ -280,7 +301,8 @@ def _checked_mask(mask: Any, n_rows: int, n_views: int) -> np.ndarray | None:
 def _check_every_row_has_a_view(there: np.ndarray, why: str) -> None:
     empty = np.flatnonzero(~there.any(axis=1))
     if len(empty):
-        raise InputError(f"Row {empty[0]} has no view at all (it is {why} in each): remove the row.")
+        rows = "the row" if len(empty) == 1 else f"the {len(empty):,} rows that are like it"
+        raise InputError(f"Row {empty[0]} has no view at all (it is {why} in each): remove {rows}.")
 
 
 def as_views(X: Any, *, views: Any = None, mask: Any = None, names: Sequence[str] | None = None) -> Views:

@@ -31,6 +31,7 @@ class Table:
 
     def __init__(self, X: Any, model: Any, feature_names: Any = None) -> None:
         self._whole = as_views(X)
+        self._takes_views = hasattr(model, "view_names_in_") or self._whole.n_views > 1
         self._groups = model.get_params().get("views") if self._whole.n_views == 1 else None
         self._shown = as_views(self._whole, views=self._groups)
         self.n_rows = self._whole.n_rows
@@ -39,7 +40,7 @@ class Table:
 
     def for_model(self, rows: NDArray[np.integer]) -> Any:
         """Return rows in the form that the model's methods take."""
-        return self._whole.read(rows)[0] if self._whole.n_views == 1 else self._whole.select(rows)
+        return self._whole.select(rows) if self._takes_views else self._whole.read(rows)[0]
 
     def read(self, rows: NDArray[np.integer]) -> tuple[list[NDArray[np.float32]], NDArray[np.bool_]]:
         """Return rows of every view, and which views each row has, shape (b, v)."""

@@ -267,7 +267,12 @@ def as_labels(y: Any, n_rows: int) -> np.ndarray:
     for row, label in y.items():
         if not (isinstance(row, (int, np.integer)) and 0 <= row < n_rows):
             raise InputError(f"y labels row {row!r}, but the rows are 0 to {n_rows - 1}.")
-        labels[row] = label
+        if not (isinstance(label, (int, float, np.number)) and float(label).is_integer()):
+            raise InputError(
+                f"y gives row {row} the label {label!r}: a label is the number of a cluster, or a new number for a "
+                "new class; model() takes names."
+            )
+        labels[row] = int(label)
     return labels
 
 

@@ -30,6 +30,11 @@ def test_a_text_file_may_have_semicolons_between_its_cells(tmp_path):
     assert Metadata.read(tmp_path / "known.csv", 2).row(0) == [("id", "1"), ("city", "Oslo, N")]
 
 
+def test_a_text_file_may_be_in_utf_16(tmp_path):
+    (tmp_path / "about.csv").write_text("name\tcity\nÅse\tZürich\n", encoding="utf-16")
+    assert Metadata.read(tmp_path / "about.csv", 1).row(0) == [("name", "Åse"), ("city", "Zürich")]
+
+
 def test_numbers_with_a_decimal_comma_are_amounts(tmp_path):
     lines = [f"{i},5;{i}. Street, N" for i in range(40)]
     (tmp_path / "known.csv").write_text("size;home\n" + "\n".join(lines) + "\n")

@@ -309,6 +309,7 @@ Y = np.where(np.arange(120) < 6, np.arange(120) % 3, -1)
         ({}, np.where(Y == 2, -5, Y), {}, "y has label -5 in row 2"),
         ({}, Y + 0.5, {}, "y must hold whole numbers"),
         ({}, ["a"] * 120, {}, "y must hold whole numbers"),
+        ({}, np.where(Y < 0, np.nan, Y), {}, "y must hold whole numbers"),
         ({"classes": [0, 1]}, Y, {}, r"label 2 in row 2, which is none of the classes \[0, 1\]"),
         ({"classes": [0, 1, 2, 3]}, Y, {}, "Class 3 has no labelled row"),
         ({"n_anchors": 500}, Y, {}, "n_anchors=500 is more than the 120 rows"),

@@ -5,12 +5,13 @@ import tracemalloc
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.utils.estimator_checks import check_estimator
 
 import coterie
-from coterie import InputError, LargeMvCNet, amputate, as_views
+from coterie import InputError, LargeMvCNet, amputate, as_views, write_report
 from coterie.data import views as data_views
 from coterie.methods.base import EXPECTED_FAILED_CHECKS
 from coterie.methods.largemvc import estimator, fitting, inputs
@@ -97,6 +98,24 @@ def test_predict_transform_and_memberships_agree_with_the_fit(fitted, data):
     codes = fitted.transform(views)
     assert (codes >= 0).all()
     assert codes.shape == (240, 3)
+
+
+def test_views_of_new_rows_are_found_by_name(data):
+    named = dict(zip(("a", "b", "c"), data[0], strict=True))
+    model = LargeMvCNet(3, **QUICK).fit(named)
+    turned = {name: named[name] for name in ("c", "a", "b")}
+    np.testing.assert_array_equal(model.predict(turned), model.labels_)
+    np.testing.assert_array_equal(model.predict(data[0]), model.labels_)
+    with pytest.raises(InputError, match="X lacks the view 'c': new rows need every view"):
+        model.predict({"a": named["a"], "b": named["b"]})
+
+
+def test_a_report_of_a_frame_warns_of_nothing(data, tmp_path):
+    frame = pd.DataFrame(data[0][0], columns=[f"f{j}" for j in range(8)])
+    model = LargeMvCNet(3, **QUICK).fit(frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_report(model, frame, tmp_path / "r.html")
 
 
 def test_a_row_alone_is_what_it_is_in_company(fitted, data):

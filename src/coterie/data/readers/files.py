@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,7 +87,7 @@ def parsing(path: Path, kind: str) -> Iterator[None]:
         if isinstance(error, UnicodeDecodeError) and kind.startswith("UTF-8"):
             raise InputError(
                 f"{path} is not UTF-8 text (byte {error.start}): save it as CSV UTF-8 in the spreadsheet, or convert "
-                "it (iconv -f WINDOWS-1252 -t UTF-8)."
+                f"it (iconv -f WINDOWS-1252 -t UTF-8 {shlex.quote(str(path))} > new.csv)."
             ) from error
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise InputError(f"{path} is damaged or not a {kind} file ({reason}): write it again.") from error
@@ -95,7 +96,8 @@ def parsing(path: Path, kind: str) -> Iterator[None]:
 def columns_to_drop(
     drop: str | int | Sequence[str | int], names: Sequence[str], n_columns: int, path: Path
 ) -> list[int]:
-    """Return the numbers of the columns to leave out, each given by its name or by its number from 0.
+    """Return the numbers of the columns to leave out, each given by its name or by its number from 0; a name stands
+    for every column of that name.
 
     Examples
     --------
@@ -107,7 +109,7 @@ def columns_to_drop(
     found = []
     for column in [drop] if isinstance(drop, str | int) else drop:
         if column in names:
-            found.append(names.index(str(column)))
+            found += [j for j, name in enumerate(names) if name == column]
         elif str(column).isdigit() and int(column) < n_columns:
             found.append(int(column))
         else:

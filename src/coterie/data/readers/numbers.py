@@ -11,7 +11,9 @@ import numpy as np
 from coterie.errors import InputError
 
 _EMPTY = ("", "nan", "na", "n/a", "null", "none", "?")
+_TRUTHS = {"true": 1.0, "false": 0.0}
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
+_POINTED_THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d+")
 _ORNAMENTS = re.compile(r"[\s'%€$£]")
 _MOST_NAMED = 12
 
@@ -21,15 +23,20 @@ def is_empty(cell: str) -> bool:
     return cell.strip().lower() in _EMPTY
 
 
+def is_truth(cell: str) -> bool:
+    """Whether a cell is true or false, as programs write a column of booleans."""
+    return cell.strip().lower() in _TRUTHS
+
+
 def is_number(cell: str, decimal: str = ".") -> bool:
-    """Whether a cell is a number or empty.
+    """Whether a cell is a number, true or false, or empty.
 
     Examples
     --------
-    >>> is_number("1.5"), is_number("1,5"), is_number("1,5", ","), is_number("1.5", ",")
-    (True, False, True, False)
+    >>> is_number("1.5"), is_number("1,5"), is_number("1,5", ","), is_number("1.5", ","), is_number("TRUE")
+    (True, False, True, False, True)
     """
-    if is_empty(cell):
+    if is_empty(cell) or is_truth(cell):
         return True
     if decimal == ",":
         if "." in cell:
@@ -61,8 +68,12 @@ def find_decimal(cells: Iterable[str]) -> str:
 
 
 def to_number(cell: str, decimal: str = ".") -> float:
-    """Turn a cell for which `is_number` holds into a number; an empty one is NaN."""
-    return np.nan if is_empty(cell) else float(cell.replace(",", ".") if decimal == "," else cell)
+    """Turn a cell for which `is_number` holds into a number; true is 1, false 0, an empty one NaN."""
+    if is_empty(cell):
+        return np.nan
+    if is_truth(cell):
+        return _TRUTHS[cell.strip().lower()]
+    return float(cell.replace(",", ".") if decimal == "," else cell)
 
 
 def no_number(
@@ -86,19 +97,36 @@ def no_number(
         How ``--drop`` calls each of `columns`.
     """
     wordy = [name for i, name in enumerate(names) if _is_text(columns[i], decimal)]
-    return InputError(f"{where} is {cell.strip()!r}, not a number: {_hint(cell, decimal, wordy, names[j])}.")
-
-
-def _hint(cell: str, decimal: str, wordy: Sequence[str], name: str) -> str:
-    plain = _plain(cell)
     if decimal == "," and "." in cell and is_number(cell):
-        return "other cells of this file have a decimal comma; write all numbers in one way"
-    if _THOUSANDS.fullmatch(cell.strip()) or (plain != cell.strip() and is_number(plain)):
-        return f"write it as {plain}"
+        hint = "other cells of this file have a decimal comma; write all numbers in one way"
+    elif _is_ornate(cell, decimal):
+        more = sum(_is_ornate(other, decimal) for other in columns[j]) > 1
+        hint = f"write it as {_plain(cell, decimal)}" + (
+            f" and the other cells of that column likewise, or leave it out (--drop {shlex.quote(names[j])})"
+            if more
+            else ""
+        )
+    else:
+        hint = _hint(cell, wordy, names[j])
+    return InputError(f"{where} is {cell.strip()!r}, not a number: {hint}.")
+
+
+def _hint(cell: str, wordy: Sequence[str], name: str) -> str:
     if is_number(cell.replace(",", ".")):
         return "write decimals with a point"
     if name not in wordy:
         return "correct that cell or empty it, or leave its column out (drop=, or --drop at the command line)"
+    return leave_out(wordy)
+
+
+def leave_out(wordy: Sequence[str]) -> str:
+    """Say how to leave out the columns that hold words.
+
+    Examples
+    --------
+    >>> leave_out(["name", "town"])
+    'leave out the columns of text (--drop name --drop town at the command line, drop= in Python) or encode them'
+    """
     if len(wordy) == 1:
         return "leave that column out (drop=, or --drop at the command line) or encode it"
     drops = " ".join(f"--drop {shlex.quote(one)}" for one in wordy[:_MOST_NAMED])
@@ -108,13 +136,26 @@ def _hint(cell: str, decimal: str, wordy: Sequence[str], name: str) -> str:
     )
 
 
-def _plain(cell: str) -> str:
-    """Return a number without what people put around it: signs of currency, percent, gaps between thousands."""
+def _plain(cell: str, decimal: str) -> str:
+    """Return a number without what people put around it: signs of currency, percent, gaps between thousands.
+
+    Examples
+    --------
+    >>> _plain("$1,500.20", "."), _plain("1.500,20 €", ","), _plain("1.500,20 €", ".")
+    ('1500.20', '1500,20', '1500.20')
+    """
     bare = _ORNAMENTS.sub("", cell)
-    return bare.replace(",", "") if _THOUSANDS.fullmatch(bare) else bare
+    if _POINTED_THOUSANDS.fullmatch(bare):
+        return bare.replace(".", "").replace(",", decimal)
+    return bare.replace(",", "") if _THOUSANDS.fullmatch(bare) and not is_number(bare, decimal) else bare
+
+
+def _is_ornate(cell: str, decimal: str) -> bool:
+    """Whether a cell is no number only for what was put around it."""
+    return not is_number(cell, decimal) and is_number(_plain(cell, decimal), decimal)
 
 
 def _is_text(cells: Sequence[str], decimal: str) -> bool:
     """Whether at least half of what a column holds is no number: one stray word is a mistake in a cell."""
     held = [cell for cell in cells if not is_empty(cell)]
-    return bool(held) and sum(not is_number(_plain(cell), decimal) for cell in held) * 2 >= len(held)
+    return bool(held) and sum(not is_number(_plain(cell, decimal), decimal) for cell in held) * 2 >= len(held)

@@ -10,6 +10,7 @@ import numpy as np
 
 from coterie.data.readers.files import columns_to_drop, need, parsing
 from coterie.data.readers.labels import encode_labels, label_columns
+from coterie.data.readers.numbers import leave_out
 from coterie.data.sources import Rows
 from coterie.data.stamp import Stamp
 from coterie.data.views import Views
@@ -61,8 +62,7 @@ def read_parquet(path: Path, *, drop: Sequence[str | int] = ()) -> Views:
     labels = label_columns(names)
     left_out = {*labels, *columns_to_drop(drop, names, len(names), path)}
     kept = [field for i, field in enumerate(fields) if i not in left_out]
-    for field in kept:
-        _check_numeric(field, path)
+    _check_numeric(kept, path)
     names = [field.name for field in kept]
     if not names or not file.metadata.num_rows:
         raise InputError(f"{path} has no rows of numbers: nothing can be clustered.")
@@ -96,15 +96,13 @@ def _open(path: Path) -> tuple[Any, list[Any]]:
         return file, [field for field in file.schema_arrow if not field.name.startswith("__index_level_")]
 
 
-def _check_numeric(field: Any, path: Path) -> None:
+def _check_numeric(fields: list[Any], path: Path) -> None:
     types = need("pyarrow", "parquet", ".parquet").types
-    kind = field.type
     tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-    if not any(test(kind) for test in tests):
-        raise InputError(
-            f"{path}, column {field.name!r} holds {kind}, not numbers: leave that column out "
-            "(drop=, or --drop at the command line) or encode it."
-        )
+    wordy = [field for field in fields if not any(test(field.type) for test in tests)]
+    if wordy:
+        hint = leave_out([field.name for field in wordy])
+        raise InputError(f"{path}, column {wordy[0].name!r} holds {wordy[0].type}, not numbers: {hint}.")
 
 
 def _matrix(table: Any) -> np.ndarray:

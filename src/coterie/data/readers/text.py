@@ -5,6 +5,7 @@ n rows, c columns in the file, d columns of the view.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
 import shlex
@@ -13,12 +14,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
 from coterie.data.readers.files import columns_to_drop, parsing
 from coterie.data.readers.labels import LABEL_NAMES, encode_labels, label_columns
-from coterie.data.readers.numbers import find_decimal, is_number, no_number, to_number
+from coterie.data.readers.numbers import find_decimal, is_number, is_truth, no_number, to_number
 from coterie.data.sources import DenseRows
 from coterie.data.views import Views
 from coterie.errors import InputError
@@ -55,7 +57,7 @@ def read_csv(
     Parameters
     ----------
     path : Path
-        A text file in UTF-8.
+        A text file in UTF-8, or in UTF-16 with a mark at its start.
     delimiter : str, optional
         Comma, semicolon or tab; found out by default.
     header : bool, optional
@@ -67,8 +69,8 @@ def read_csv(
     -------
     Views
         Without the columns called label, y, class or target, the first of which becomes the labels, and
-        without the nameless first column in which pandas writes the index. An empty cell is NaN. In a file that
-        semicolons divide, numbers may have a decimal comma.
+        without the nameless first column in which pandas writes the index. An empty cell is NaN, true is 1 and
+        false 0. In a file that semicolons divide, numbers may have a decimal comma.
     """
     with parsing(path, "UTF-8 text"):
         layout = find_layout(path, delimiter, header)
@@ -100,7 +102,7 @@ def read_csv(
 
 def find_layout(path: Path, delimiter: str | None = None, header: bool | None = None) -> Layout:
     """Find out from the first lines how a text file is written."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with _opened(path) as file:
         first = [line for _, line in islice(_lines(file), 2)]
     if not first:
         raise InputError(f"{path} is empty.")
@@ -210,7 +212,7 @@ def read_label_column(path: Path, key: str, *, words: bool = True) -> np.ndarray
     with parsing(path, "UTF-8 text"):
         layout = find_layout(path)
         columns = label_columns(layout.names or ())
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with _opened(path) as file:
             rows = _full_lines(list(_lines(file)), layout, path)
     if layout.n_columns == 1:
         name = rows[0][0].strip().lower()
@@ -227,7 +229,7 @@ def read_label_column(path: Path, key: str, *, words: bool = True) -> np.ndarray
             "call the column with the labels so, or name it (--column at the command line)."
         )
     texts = [cells[column] for cells in rows[skip:]]
-    word = next((text for text in texts if not _is_number(text)), None)
+    word = next((text for text in texts if is_truth(text) or not _is_number(text)), None)
     if word is not None and not words:
         raise InputError(
             f"{path} has the label {word.strip()!r}, not a number: a label is the number of a cluster, as in "
@@ -243,7 +245,7 @@ def read_row_column(path: Path) -> np.ndarray | None:
         names = [name.strip().lower() for name in layout.names or ()]
         if "row" not in names:
             return None
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with _opened(path) as file:
             lines = _full_lines(list(_lines(file)), layout, path)[1:]
     cells = [line[names.index("row")].strip() for line in lines]
     wrong = next((cell for cell in cells if not (cell.isdecimal() and len(cell) < _LONGEST_NUMBER)), None)
@@ -261,6 +263,17 @@ def _cells(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
     return csv.reader(lines, delimiter=delimiter)
 
 
+def find_encoding(path: Path) -> str:
+    """Find UTF-16, which spreadsheets call Unicode text, by the mark at its start; all else should be UTF-8."""
+    with path.open("rb") as file:
+        marked = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return "utf-16" if marked else "utf-8-sig"
+
+
+def _opened(path: Path) -> TextIO:
+    return path.open(encoding=find_encoding(path), newline="")
+
+
 def _lines(file: Iterator[str]) -> Iterator[Line]:
     """Yield the lines that are not blank, numbered from one."""
     for number, line in enumerate(file, start=1):
@@ -269,7 +282,7 @@ def _lines(file: Iterator[str]) -> Iterator[Line]:
 
 
 def _chunks(path: Path, *, skip_first: bool) -> Iterator[list[Line]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with _opened(path) as file:
         lines = _lines(file)
         if skip_first:
             next(lines)

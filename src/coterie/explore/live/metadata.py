@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.data.readers.files import need, parsing
-from coterie.data.readers.text import find_layout, with_decimal
+from coterie.data.readers.text import find_encoding, find_layout, with_decimal
 from coterie.errors import InputError
 
 _MOST_GROUPS = 30
@@ -118,7 +118,8 @@ def _read_text(path: Path) -> Any:
     options = text.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True)
     numbers = text.ConvertOptions(decimal_point=layout.decimal)
     try:
-        table = text.read_csv(path, parse_options=options, convert_options=numbers)
+        read = text.ReadOptions(encoding=find_encoding(path))
+        table = text.read_csv(path, read_options=read, parse_options=options, convert_options=numbers)
         return table.rename_columns(table.column_names)  # names that are no UTF-8 fail here
     except Exception as error:
         first = (str(error).splitlines() or ["unknown"])[0]

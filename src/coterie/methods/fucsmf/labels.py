@@ -81,7 +81,8 @@ def whole_numbers(y: Any, n_rows: int) -> np.ndarray:
             f"y has shape {given.shape}, but there are {n_rows} rows; give one label a row, -1 where there is none."
         )
     try:
-        labels = given.astype(np.int64)
+        with np.errstate(invalid="ignore"):  # NaN is no whole number, as the sentence below says
+            labels = given.astype(np.int64)
         if (labels == given).all():
             return labels
     except (TypeError, ValueError):
