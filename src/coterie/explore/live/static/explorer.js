@@ -130,7 +130,7 @@ function draw() {
 function legend() {
   const held = at("legend").contains(document.activeElement) ? document.activeElement.dataset.group : null;
   const codes = app.colouring.offset || 0;
-  const chips = app.colouring.groups.map((group, i) => button([swatch(group.colour), element("span", { class: "name" }, group.name)], () => {
+  const chips = app.colouring.groups.map((group, i) => button([swatch(group.colour), element("span", { class: "name", title: group.name }, group.name)], () => {
     if (!app.picked.delete(i + codes)) app.picked.add(i + codes);
     legend();
     draw();

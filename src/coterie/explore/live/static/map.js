@@ -44,7 +44,9 @@ export function draw(marker, places) {
   if (places.picked !== null) dots.selectedpoints = places.picked;
   const ink = plots.colour("--ink");
   const front = some(places.front, { ...marker, color: places.front.map((place) => marker.color[place]), size: 10, line: { color: ink, width: 1 } });
-  const moved = some(places.moved, { symbol: "circle-open", size: 11, color: ink, opacity: 0.8, line: { width: 1.5 } });
+  // Many rings would hide the dots in them.
+  const many = places.moved.length > FEW;
+  const moved = some(places.moved, { symbol: "circle-open", size: many ? size + 3 : 11, color: ink, opacity: many ? 0.3 : 0.8, line: { width: many ? 1 : 1.5 } });
   const diamonds = some(places.exemplars, { symbol: "diamond-open", size: 11, color: ink, line: { width: 2 } });
   const layout = { ...points.layout, ...plots.theme(), dragmode: drag, selections: [], uirevision: "kept" };
   layout.margin = { ...layout.margin, b: marker.showscale ? 56 : 10 };
