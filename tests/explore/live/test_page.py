@@ -7,6 +7,7 @@ import shutil
 import pytest
 from benchmarks.browsing import Page, Program
 from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver.common.actions.action_builder import ActionBuilder
 from selenium.webdriver.common.by import By
 
 
@@ -176,17 +177,44 @@ def test_rows_are_found_selected_and_linked_without_a_mouse(page):
     assert found[0]["cluster"] == found[1]["cluster"]
 
 
-def point_at(page, place):
-    """Move the pointer to a dot of the map."""
-    dot = page.run(
+def dot_at(page, place):
+    """Return where a dot of the map is on the screen."""
+    return page.run(
         "const plot = document.getElementById('map-plot'), size = plot._fullLayout;"
         "const box = plot.getBoundingClientRect(), place = arguments[0];"
-        "return [size.xaxis.l2p(plot.data[0].x[place]) + size.xaxis._offset - box.width / 2,"
-        " size.yaxis.l2p(plot.data[0].y[place]) + size.yaxis._offset - box.height / 2]",
+        "return [box.left + size.xaxis.l2p(plot.data[0].x[place]) + size.xaxis._offset,"
+        " box.top + size.yaxis.l2p(plot.data[0].y[place]) + size.yaxis._offset].map(Math.round)",
         place,
     )
-    pointer = ActionChains(page.driver)
-    pointer.move_to_element_with_offset(page.all("#map-plot")[0], *map(round, dot)).perform()
+
+
+def point_at(page, place):
+    """Move the pointer to a dot of the map."""
+    actions = ActionBuilder(page.driver)
+    actions.pointer_action.move_to_location(*dot_at(page, place))
+    actions.perform()
+
+
+def tap(page, place):
+    """Touch a dot of the map, and wait for the mouse that the browser makes of it."""
+    page.run(
+        "window.echoed = false;"
+        "document.addEventListener('click', (event) => { window.echoed ||= event.isTrusted; }, true)"
+    )
+    x, y = dot_at(page, place)
+    for kind, points in (("touchStart", [{"x": x, "y": y}]), ("touchEnd", [])):
+        page.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    page.until(lambda: page.run("return window.echoed"))
+
+
+def test_a_tap_selects_one_row(start, browse):
+    page = browse(width=390, height=844)
+    page.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    page.open(start().link)
+    tap(page, 5)
+    page.until(lambda: page.all("#panel h2")[0].text == "1 selected row")
+    assert page.status == "1 row selected."
+    assert not page.all("#tip")[0].is_displayed()
 
 
 def picked_out(page):

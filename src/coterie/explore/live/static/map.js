@@ -3,6 +3,7 @@
 const plots = coteriePlots;
 const holder = document.getElementById("map-plot");
 const FEW = 20;
+const ECHO_MS = 1000;
 let points = { x: [], y: [], rows: [], layout: {} };
 let drag = plots.narrow.matches ? false : "lasso";
 let listening = false;
@@ -59,7 +60,13 @@ export function listen(picked, clicked, hovered, left) {
   listening = true;
   const places = (event) => event.points.filter((point) => point.curveNumber === 0).map((point) => point.pointIndex);
   holder.on("plotly_selected", (event) => { if (event && event.points) picked(places(event)); });
-  holder.on("plotly_click", (event) => { places(event).slice(0, 1).forEach(clicked); });
-  holder.on("plotly_hover", (event) => { places(event).slice(0, 1).forEach((place) => hovered(place, event.event)); });
+  // Browsers make a mouse of every touch afterwards, which would click once more, perhaps on a neighbour.
+  let touched = -Infinity;
+  const touches = (event) => { touched = event.timeStamp; };
+  ["touchstart", "touchend"].forEach((name) => holder.addEventListener(name, touches, { capture: true, passive: true }));
+  const meant = (event) => event.event.type.startsWith("touch") || event.event.timeStamp - touched > ECHO_MS;
+  const first = (event) => (meant(event) ? places(event).slice(0, 1) : []);
+  holder.on("plotly_click", (event) => { first(event).forEach(clicked); });
+  holder.on("plotly_hover", (event) => { first(event).forEach((place) => hovered(place, event.event)); });
   holder.on("plotly_unhover", left);
 }
