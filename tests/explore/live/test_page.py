@@ -207,6 +207,23 @@ def tap(page, place):
     page.until(lambda: page.run("return window.echoed"))
 
 
+def test_a_cleared_selection_leaves_no_trace_on_the_map_and_the_zoom_stays(page):
+    plot = "const plot = document.getElementById('map-plot');"
+    page.press("#map-plot .modebar-btn")
+    zoomed = page.run(plot + "return plot.layout.xaxis.range")
+    assert zoomed
+    lasso(page)
+    page.until(lambda: page.all("#clear"))
+    outlines = plot + "return (plot.layout.selections || []).length"
+    page.until(lambda: page.run(outlines) == 0)
+    assert 0 < len(picked_out(page)) < 240
+    page.press("#clear")
+    page.until(lambda: page.status == "Nothing is selected.")
+    assert picked_out(page) is None
+    assert page.run(outlines) == 0
+    assert page.run(plot + "return plot.layout.xaxis.range") == zoomed
+
+
 def test_a_tap_selects_one_row(start, browse):
     page = browse(width=390, height=844)
     page.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})

@@ -49,7 +49,9 @@ export function draw(marker, places) {
   const many = places.moved.length > FEW;
   const moved = some(places.moved, { symbol: "circle-open", size: many ? size + 3 : 11, color: ink, opacity: many ? 0.3 : 0.8, line: { width: many ? 1 : 1.5 } });
   const diamonds = some(places.exemplars, { symbol: "diamond-open", size: 11, color: ink, line: { width: 2 } });
-  const layout = { ...points.layout, ...plots.theme(), dragmode: drag, selections: [], uirevision: "kept" };
+  const layout = { ...points.layout, ...plots.theme(), dragmode: drag, selections: [] };
+  // What is zoomed to stays; what was drawn around does not, or it would outlive the selection.
+  ["xaxis", "yaxis"].forEach((axis) => { layout[axis] = { ...layout[axis], uirevision: "kept" }; });
   layout.margin = { ...layout.margin, b: marker.showscale ? 56 : 10 };
   const options = plots.mapOptions(["zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]);
   return Plotly.react(holder, [dots, front, diamonds, moved], layout, options);
@@ -59,7 +61,8 @@ export function listen(picked, clicked, hovered, left) {
   if (listening) return;
   listening = true;
   const places = (event) => event.points.filter((point) => point.curveNumber === 0).map((point) => point.pointIndex);
-  holder.on("plotly_selected", (event) => { if (event && event.points) picked(places(event)); });
+  // Plotly keeps the outline after this event, so it is taken away later; of that it tells again, without an outline.
+  holder.on("plotly_selected", (event) => { if (event && event.lassoPoints) setTimeout(() => picked(places(event))); });
   // Browsers make a mouse of every touch afterwards, which would click once more, perhaps on a neighbour.
   let touched = -Infinity;
   const touches = (event) => { touched = event.timeStamp; };
