@@ -139,7 +139,7 @@ def test_the_panel_shows_clusters_rows_and_what_training_measured(doubting):
     assert "Changed rows</th><td>0.125</td><td>0.125</td><td>Share of the rows" in page
     assert '<th scope="row">Routed rows</th><td>4</td>' in page
     assert "Histogram of uncertainty" in page
-    assert "Epochs 2 to 2" in page
+    assert "Epoch 2, the one with clusters." in page
     assert "estimated from the sample" not in page
     assert "estimated from the sample" in ambiguity_panel(look(*doubting(), max_rows=6))
 

@@ -59,6 +59,7 @@ def test_the_figure_has_a_line_for_each_share_over_the_epochs_measured():
     assert all(line["x"] == [2, 3] for line in figure["data"])
     assert figure["data"][2]["y"] == [None, 0.1]
     assert figure["layout"]["xaxis"]["range"] == [1.5, 3.5]
+    assert figure["layout"]["xaxis"]["dtick"] == 1
     assert figure["layout"]["yaxis"]["range"] == pytest.approx([0, 1], abs=0.05)
     assert len({line["line"]["color"] for line in figure["data"]}) == 5
     assert "Weight of &lt;b&gt;" in figure["data"][3]["hovertemplate"]

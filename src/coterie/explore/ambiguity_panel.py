@@ -103,9 +103,8 @@ def _course(course: Course) -> Html:
     caption = "What training measured, and what it means"
     parts.append(table(caption, headings, rows, class_="measures", quiet=True))
     last = course.first + course.steps - 1
-    note = (
-        f"Epochs {course.first} to {last}, those with clusters. Rows with a colour are drawn above the table."
-    )
+    epochs = f"Epoch {last}, the one" if course.steps == 1 else f"Epochs {course.first} to {last}, those"
+    note = f"{epochs} with clusters. Rows with a colour are drawn above the table."
     return section("course", "What training measured", *parts, note=note)
 
 

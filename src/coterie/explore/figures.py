@@ -119,7 +119,7 @@ def course_figure(course: Course) -> dict[str, Any]:
         for one, colour in zip(shares, colours(len(shares)), strict=True)
     ]
     layout = {
-        "xaxis": {"range": [epochs[0] - 0.5, epochs[-1] + 0.5], "nticks": 8, "zeroline": False},
+        "xaxis": {"range": [epochs[0] - 0.5, epochs[-1] + 0.5], "zeroline": False} | _ticks(course.steps, 8),
         # A line at 0 or at 1 must not hide in the frame.
         "yaxis": {"range": [-0.03, 1.03], "nticks": 6, "zeroline": False},
         "margin": {"l": 44, "r": 8, "t": 8, "b": 26},
@@ -127,6 +127,11 @@ def course_figure(course: Course) -> dict[str, Any]:
         "hovermode": "closest",
     }
     return {"data": lines, "layout": layout}
+
+
+def _ticks(steps: int, most: int) -> dict[str, int]:
+    """Mark whole epochs, all of them where they are few."""
+    return {"dtick": 1} if steps <= most else {"nticks": most}
 
 
 def curve_figures(training: Training) -> list[dict[str, Any]]:
@@ -169,7 +174,7 @@ def _curve_figure(curve: Curve, training: Training) -> dict[str, Any]:
         "name": curve.name,
         "data": [line],
         "layout": {
-            "xaxis": {"range": [0.5, training.steps + 0.5], "nticks": 6, "zeroline": False},
+            "xaxis": {"range": [0.5, training.steps + 0.5], "zeroline": False} | _ticks(training.steps, 6),
             "yaxis": {"nticks": 5, "zeroline": False, "automargin": True},
             "margin": {"l": 44, "r": 8, "t": 20 if names else 8, "b": 26},
             "shapes": bands,

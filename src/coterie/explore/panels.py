@@ -228,7 +228,7 @@ def training_panel(summary: Summary) -> Html:
         )
         for curve in training.curves
     ]
-    phases = ", ".join(f"{phase.name} ({phase.start} to {phase.stop})" for phase in training.phases)
+    phases = ", ".join(phase.words for phase in training.phases)
     note = counted(training.steps, "epoch") + (f" in phases: {phases}." if phases else ".")
     return section(
         "training",

@@ -25,6 +25,21 @@ class Phase:
     start: int
     stop: int
 
+    @property
+    def words(self) -> str:
+        """The name with its positions.
+
+        Examples
+        --------
+        >>> Phase("warm-up", 1, 4).words, Phase("cluster", 5, 5).words
+        ('warm-up (1 to 4)', 'cluster (5)')
+        """
+        return (
+            f"{self.name} ({self.start})"
+            if self.start == self.stop
+            else f"{self.name} ({self.start} to {self.stop})"
+        )
+
 
 @dataclass(frozen=True)
 class Training:

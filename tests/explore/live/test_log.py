@@ -143,6 +143,7 @@ def test_answers_mean_what_the_last_of_them_says():
 
 def test_a_name_is_one_line_without_edges_and_goes_with_its_cluster():
     assert Name(cluster=1, name="  two\n words ").name == "two words"
+    assert Name(cluster=1, name="a\0b\x07 👩\u200d🔬").name == "a b 👩\u200d🔬"
     assert gathered([Name(cluster=1, name="x"), Merge(source=1, into=0)]).names == {}
 
 

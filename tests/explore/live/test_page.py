@@ -7,6 +7,7 @@ import shutil
 import pytest
 from benchmarks.browsing import Page, Program
 from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver.common.actions.action_builder import ActionBuilder
 from selenium.webdriver.common.by import By
 
 
@@ -176,6 +177,68 @@ def test_rows_are_found_selected_and_linked_without_a_mouse(page):
     assert found[0]["cluster"] == found[1]["cluster"]
 
 
+def dot_at(page, place):
+    """Return where a dot of the map is on the screen."""
+    return page.run(
+        "const plot = document.getElementById('map-plot'), size = plot._fullLayout;"
+        "const box = plot.getBoundingClientRect(), place = arguments[0];"
+        "return [box.left + size.xaxis.l2p(plot.data[0].x[place]) + size.xaxis._offset,"
+        " box.top + size.yaxis.l2p(plot.data[0].y[place]) + size.yaxis._offset].map(Math.round)",
+        place,
+    )
+
+
+def point_at(page, place):
+    """Move the pointer to a dot of the map."""
+    actions = ActionBuilder(page.driver)
+    actions.pointer_action.move_to_location(*dot_at(page, place))
+    actions.perform()
+
+
+def tap(page, place):
+    """Touch a dot of the map, and wait for the mouse that the browser makes of it."""
+    page.run(
+        "window.echoed = false;"
+        "document.addEventListener('click', (event) => { window.echoed ||= event.isTrusted; }, true)"
+    )
+    x, y = dot_at(page, place)
+    for kind, points in (("touchStart", [{"x": x, "y": y}]), ("touchEnd", [])):
+        page.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    page.until(lambda: page.run("return window.echoed"))
+
+
+def test_a_cleared_selection_leaves_no_trace_on_the_map_and_the_zoom_stays(page):
+    plot = "const plot = document.getElementById('map-plot');"
+    page.press("#map-plot .modebar-btn")
+    zoomed = page.run(plot + "return plot.layout.xaxis.range")
+    assert zoomed
+    lasso(page)
+    page.until(lambda: page.all("#clear"))
+    outlines = plot + "return (plot.layout.selections || []).length"
+    page.until(lambda: page.run(outlines) == 0)
+    assert 0 < len(picked_out(page)) < 240
+    page.press("#clear")
+    page.until(lambda: page.status == "Nothing is selected.")
+    assert picked_out(page) is None
+    assert page.run(outlines) == 0
+    assert page.run(plot + "return plot.layout.xaxis.range") == zoomed
+
+
+def test_a_tap_selects_one_row(start, browse):
+    page = browse(width=390, height=844)
+    page.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    page.open(start().link)
+    tap(page, 5)
+    page.until(lambda: page.all("#panel h2")[0].text == "1 selected row")
+    assert page.status == "1 row selected."
+    assert not page.all("#tip")[0].is_displayed()
+
+
+def picked_out(page):
+    """Return the places of the dots that are not pale; None where none is."""
+    return page.run("return document.getElementById('map-plot').data[0].selectedpoints")
+
+
 def test_texts_of_the_data_stay_text(page, evil):
     page.press("[data-cluster='0']")
     page.until(lambda: page.all(".features"))
@@ -185,14 +248,7 @@ def test_texts_of_the_data_stay_text(page, evil):
     page.press("#tab-selection")
     page.all("#words")[0].send_keys("thing 239" + Keys.ENTER)
     page.until(lambda: any(evil in small.text for small in page.all("#panel small")))
-    dot = page.run(
-        "const plot = document.getElementById('map-plot'), size = plot._fullLayout;"
-        "const box = plot.getBoundingClientRect();"
-        "return [size.xaxis.l2p(plot.data[0].x[5]) + size.xaxis._offset - box.width / 2,"
-        " size.yaxis.l2p(plot.data[0].y[5]) + size.yaxis._offset - box.height / 2]"
-    )
-    hover = ActionChains(page.driver).move_to_element_with_offset(page.all("#map-plot")[0], *map(round, dot))
-    hover.perform()
+    point_at(page, 5)
     page.until(lambda: evil in page.all("#tip")[0].text)
     assert page.run("return window.hurt") is None
     assert page.all("main img[src=x]") == page.all("#tip img[src=x]") == []
@@ -242,8 +298,55 @@ def test_groups_picked_out_and_what_moved_are_selected_without_a_mouse(page):
     page.until(lambda: page.all("#select-moved"))
     assert page.all("#tab-selection")[0].text == "Rows"
     page.all("#select-moved")[0].send_keys(Keys.ENTER)
-    moved = page.run("return document.getElementById('map-plot').data[0].selectedpoints.length")
-    assert page.all("#panel h2")[0].text == f"{moved} selected rows"
+    assert page.all("#panel h2")[0].text == f"{len(picked_out(page))} selected rows"
+
+
+def test_what_was_asked_for_last_is_picked_out_on_the_map(page):
+    sizes = {cluster["number"]: cluster["size"] for cluster in page.state()["clusters"]}
+    page.press("[data-cluster='2']")
+    page.until(lambda: page.all("#panel [data-row]"))
+    page.press("#panel [data-row]")
+    page.until(lambda: len(picked_out(page)) == 1)
+    page.press("#show")
+    page.until(lambda: len(picked_out(page)) == sizes[2])
+    assert page.all("#legend [aria-pressed=true]")[0].text == "2"
+    page.press("#panel [data-row]:not([aria-pressed=true])")
+    page.until(lambda: len(picked_out(page)) == 2)
+    assert not page.all("#legend [aria-pressed=true]")
+    page.press("#show")
+    page.until(lambda: len(picked_out(page)) == sizes[2])
+    page.choose("#panel select[aria-label='Cluster to merge into']", "1")
+    page.after(lambda: page.press("#merge"))
+    assert not page.all("#legend [aria-pressed=true]")
+
+
+def test_a_cluster_is_shown_on_the_map_of_a_narrow_screen(start, browse):
+    page = browse(width=390, height=844)
+    page.open(start().link)
+    page.press("[data-cluster='0']")
+    page.until(lambda: page.all(".features"))
+    page.press("#show")
+    page.until(lambda: picked_out(page))
+    top, bottom, said = page.run(
+        "const box = (id) => document.getElementById(id).getBoundingClientRect();"
+        "return [box('map-plot').top, box('map-plot').bottom, box('status').bottom]"
+    )
+    assert said <= top < bottom <= 844
+
+
+def test_a_tip_goes_with_the_pointer_and_with_a_click(page):
+    late = "const asked = window.fetch; window.fetch = async (...how) => { await new Promise("
+    late += "(done) => { setTimeout(done, 500); }); window.late = (window.late || 0) + 1; return asked(...how); };"
+    page.run(late)
+    point_at(page, 5)
+    page.run("document.getElementById('map-plot').emit('plotly_unhover', {})")
+    page.until(lambda: page.run("return window.late") == 1)
+    assert not page.all("#tip")[0].is_displayed()
+    point_at(page, 60)
+    page.until(lambda: page.all("#tip")[0].is_displayed())
+    ActionChains(page.driver).click().perform()
+    page.until(lambda: page.status == "1 row selected.")
+    assert not page.all("#tip")[0].is_displayed()
 
 
 def test_keys_stay_where_they_were_and_typing_is_not_lost(page):

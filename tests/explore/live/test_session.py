@@ -1,6 +1,7 @@
 import threading
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from coterie import load
@@ -8,6 +9,7 @@ from coterie.errors import InputError
 from coterie.explore.live import describe
 from coterie.explore.live.answers import Apart, Together
 from coterie.explore.live.looking import Looker
+from coterie.explore.live.metadata import Metadata
 from coterie.explore.live.session import Session
 from coterie.store import write_archive
 
@@ -221,6 +223,16 @@ def test_rows_that_are_images_are_drawn(make_session):
     assert looker.cluster(0)["decoded"].startswith("data:image/png;base64,")
 
 
+def test_a_decoded_exemplar_is_shown_until_its_row_has_left_the_cluster(session):
+    looker, row = Looker(session), session.state.exemplars[1]
+    assert looker.cluster(1)["decoded_features"]
+    session.label([row], 2)
+    assert looker.cluster(1)["decoded_features"] == []
+    assert looker.cluster(2)["decoded_features"]
+    session.undo()
+    assert looker.cluster(1)["decoded_features"]
+
+
 def test_all_rows_of_a_cluster_can_be_listed(session):
     looker, state = Looker(session), session.state
     members = np.flatnonzero(state.labels == 1)
@@ -247,6 +259,12 @@ def test_your_labels_are_grey_but_for_what_you_said(session):
     coloured = [row for row, code in zip(session.sample.rows, found["marker"]["color"], strict=True) if code]
     assert coloured == [7, 9]
     assert [group["name"] for group in found["groups"]] == ["not labelled", "2"]
+
+
+def test_rows_without_a_value_are_a_group_with_a_name(make_session):
+    table = pa.table({"maker": ["a", "b", None, ""] * 60})
+    found = describe.colouring_json(make_session(metadata=Metadata(table)), "column-0")
+    assert [group["name"] for group in found["groups"]] == ["no value", "a", "b"]
 
 
 def test_the_history_says_what_was_said(session, number_of):

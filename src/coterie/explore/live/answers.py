@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from unicodedata import category
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
 
@@ -73,7 +74,8 @@ class Name(Said):
     @field_validator("name")
     @classmethod
     def _one_line(cls, name: str) -> str:
-        return " ".join(name.split())
+        """Take out line ends and other control characters, which tables of the names could not hold."""
+        return " ".join("".join(" " if category(c) == "Cc" else c for c in name).split())
 
 
 Answer = Annotated[

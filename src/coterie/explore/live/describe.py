@@ -177,7 +177,8 @@ def _presences(session: Session) -> list[str]:
 
 
 def _groups_json(groups: Groups) -> dict[str, Any]:
-    return _known_groups(groups.codes.tolist(), groups.names, "other values")
+    named = [name or "no value" for name in groups.names]
+    return _known_groups(groups.codes.tolist(), named, "other values")
 
 
 def _known_groups(codes: list[int], names: list[str], rest: str) -> dict[str, Any]:

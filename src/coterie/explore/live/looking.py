@@ -68,14 +68,14 @@ class Looker:
         if not len(at):
             raise InputError(f"There is no cluster {number}.")
         found = self._clusters()[int(at[0])]
-        least = self.listed(number, "unsure", 0, 8)
+        least, modelled = self.listed(number, "unsure", 0, 8), self._is_modelled(number)
         return {
             "number": number,
             "size": found.size,
             "confidence": found.confidence,
             "exemplar": state.exemplars.get(number),
-            "decoded": self._decoded.get(number),
-            "decoded_features": self._decoded_features.get(number, []),
+            "decoded": self._decoded.get(number) if modelled else None,
+            "decoded_features": self._decoded_features.get(number, []) if modelled else [],
             "typical": found.typical,
             "unsure": least,
             "neighbours": [int(state.numbers[other]) for other in found.neighbours[:4]],
@@ -100,6 +100,12 @@ class Looker:
             sure = state.confidence[rows]
             rows = rows[np.argsort(-sure if order == "sure" else sure, kind="stable")]
         return rows[offset : offset + most].tolist()
+
+    def _is_modelled(self, number: int) -> bool:
+        """Say whether a class is still the one that the model decodes: its row of then has not left it."""
+        session = self._session
+        row = session.modelled_exemplars.get(number)
+        return row is None or int(session.state.labels[row]) == number
 
     def _clusters(self) -> list[Cluster]:
         """Describe all classes once for each state."""

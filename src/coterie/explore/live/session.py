@@ -121,16 +121,21 @@ class Session:
 
     def _model_state(self, confidence: NDArray[np.floating] | None) -> State:
         sure = self.model.assign(self.data).confidence if confidence is None else confidence
-        exemplars = self.sample.reading.exemplars.items()
         return State(
             numbers=self.model_numbers,
             labels=np.asarray(self.model.labels_, dtype=np.int64),
             confidence=np.asarray(sure, dtype=np.float32),
             memberships=None,
             columns=self.model_numbers,
-            exemplars={int(self.model_numbers[c]): row for c, row in exemplars},
+            exemplars=self.modelled_exemplars,
             ask=[],
         )
+
+    @property
+    def modelled_exemplars(self) -> dict[int, int]:
+        """From a class to the row that stands for it, as the model itself has them."""
+        exemplars = self.sample.reading.exemplars.items()
+        return {int(self.model_numbers[c]): row for c, row in exemplars}
 
     @property
     def n_rows(self) -> int:

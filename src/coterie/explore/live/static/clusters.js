@@ -67,7 +67,7 @@ function oneCluster(app, act) {
     element("label", {}, "Merge into ", target),
     button("Merge", () => act.merge(cluster.number, Number(target.value)), { id: "merge", disabled: app.state.clusters.length < 2 }),
     button("Split in two", () => act.split(cluster.number), { id: "split" }),
-    button("Show on the map", () => act.pick(cluster.number), {}),
+    button("Show on the map", () => act.pick(cluster.number), { id: "show" }),
   );
   return [
     element("p", { class: "line" }, button("← All clusters", () => act.openCluster(null), { id: "back" })),

@@ -57,7 +57,9 @@ const act = {
   pick: (number) => {
     app.picked = new Set([app.state.clusters.findIndex((cluster) => cluster.number === number)]);
     at("colouring").value = "cluster";
-    colourAgain();
+    colourAgain().catch(act.wrong);
+    // On a narrow screen the map is above the part where this was asked for.
+    at("map-plot").scrollIntoView({ block: "nearest" });
   },
 };
 
@@ -66,6 +68,8 @@ async function answer(address, body, clears) {
   try {
     const found = await post(address, body);
     if (clears) app.selection.clear();
+    // Groups are picked out by their places in the legend, which an answer may give to others; a name does not.
+    if (address !== "/api/name") app.picked.clear();
     app.moved = found.change.marked;
     await take(found.state, true);
     say(found.change.words);
@@ -111,21 +115,22 @@ async function colourAgain() {
   draw();
 }
 
+// Groups are picked out after rows were selected, and cease to be when others are: what was asked for last is shown.
 function draw() {
   let picked = null;
-  if (app.selection.size) picked = map.placeOf(app.selection);
-  else if (app.picked.size) picked = pickedPlaces();
+  if (app.picked.size) picked = pickedPlaces();
+  else if (app.selection.size) picked = map.placeOf(app.selection);
   const chosen = at("colouring").selectedOptions[0].textContent;
   map.draw(app.colouring.marker, { picked, moved: app.moved, exemplars: app.state.exemplars, front: app.colouring.front || [] });
   at("map-plot").setAttribute("aria-label", "Map of " + counted(app.run.sampled, "row") + ", coloured by " + chosen + ", " + counted(app.selection.size, "row") + " selected");
-  map.listen(lassoed, clicked, hovered, () => { at("tip").hidden = true; });
+  map.listen(lassoed, clicked, hovered, hideTip);
 }
 
 // Groups of the colouring, to pick out on the map. Markers of known groups count from 1, with 0 for none.
 function legend() {
   const held = at("legend").contains(document.activeElement) ? document.activeElement.dataset.group : null;
   const codes = app.colouring.offset || 0;
-  const chips = app.colouring.groups.map((group, i) => button([swatch(group.colour), element("span", { class: "name" }, group.name)], () => {
+  const chips = app.colouring.groups.map((group, i) => button([swatch(group.colour), element("span", { class: "name", title: group.name }, group.name)], () => {
     if (!app.picked.delete(i + codes)) app.picked.add(i + codes);
     legend();
     draw();
@@ -133,7 +138,7 @@ function legend() {
   const rows = pickedPlaces().map(map.rowAt);
   const whole = [
     button("Show all", () => { app.picked.clear(); legend(); draw(); }, { "data-group": "all" }),
-    button("Select " + (rows.length === 1 ? "this row" : "these " + counted(rows.length, "row")), () => act.select(rows), { id: "select-picked" }),
+    button("Select " + (rows.length === 1 ? "this row" : "these " + counted(rows.length, "row")), () => { act.select(rows); at("panel").focus({ preventScroll: true }); }, { id: "select-picked" }),
   ];
   show(at("legend"), app.picked.size ? whole : null, chips);
   if (held) (at("legend").querySelector("[data-group='" + held + "']") || at("legend").querySelector("button")).focus();
@@ -150,7 +155,9 @@ function lassoed(places) {
   openTab("selection");
 }
 
+// The row is described beside the map now; its tip would lie over it.
 function clicked(place) {
+  hideTip();
   act.toggle(map.rowAt(place));
   openTab("selection");
 }
@@ -158,6 +165,8 @@ function clicked(place) {
 function selectionChanged() {
   countTabs();
   say(app.selection.size ? counted(app.selection.size, "row") + " selected." : "Nothing is selected.");
+  app.picked.clear();
+  legend();
   draw();
   if (at("chosen")) show(at("chosen"), panels.chosen(app, act));
   document.querySelectorAll("#panel [data-row][aria-pressed]").forEach((pressed) => {
@@ -166,6 +175,11 @@ function selectionChanged() {
 }
 
 let hovering = null;
+function hideTip() {
+  hovering = null;
+  at("tip").hidden = true;
+}
+
 async function hovered(place, event) {
   const row = map.rowAt(place);
   hovering = row;

@@ -3,6 +3,7 @@
 const plots = coteriePlots;
 const holder = document.getElementById("map-plot");
 const FEW = 20;
+const ECHO_MS = 1000;
 let points = { x: [], y: [], rows: [], layout: {} };
 let drag = plots.narrow.matches ? false : "lasso";
 let listening = false;
@@ -44,9 +45,13 @@ export function draw(marker, places) {
   if (places.picked !== null) dots.selectedpoints = places.picked;
   const ink = plots.colour("--ink");
   const front = some(places.front, { ...marker, color: places.front.map((place) => marker.color[place]), size: 10, line: { color: ink, width: 1 } });
-  const moved = some(places.moved, { symbol: "circle-open", size: 11, color: ink, opacity: 0.8, line: { width: 1.5 } });
+  // Many rings would hide the dots in them.
+  const many = places.moved.length > FEW;
+  const moved = some(places.moved, { symbol: "circle-open", size: many ? size + 3 : 11, color: ink, opacity: many ? 0.3 : 0.8, line: { width: many ? 1 : 1.5 } });
   const diamonds = some(places.exemplars, { symbol: "diamond-open", size: 11, color: ink, line: { width: 2 } });
-  const layout = { ...points.layout, ...plots.theme(), dragmode: drag, selections: [], uirevision: "kept" };
+  const layout = { ...points.layout, ...plots.theme(), dragmode: drag, selections: [] };
+  // What is zoomed to stays; what was drawn around does not, or it would outlive the selection.
+  ["xaxis", "yaxis"].forEach((axis) => { layout[axis] = { ...layout[axis], uirevision: "kept" }; });
   layout.margin = { ...layout.margin, b: marker.showscale ? 56 : 10 };
   const options = plots.mapOptions(["zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]);
   return Plotly.react(holder, [dots, front, diamonds, moved], layout, options);
@@ -56,8 +61,15 @@ export function listen(picked, clicked, hovered, left) {
   if (listening) return;
   listening = true;
   const places = (event) => event.points.filter((point) => point.curveNumber === 0).map((point) => point.pointIndex);
-  holder.on("plotly_selected", (event) => { if (event && event.points) picked(places(event)); });
-  holder.on("plotly_click", (event) => { places(event).slice(0, 1).forEach(clicked); });
-  holder.on("plotly_hover", (event) => { places(event).slice(0, 1).forEach((place) => hovered(place, event.event)); });
+  // Plotly keeps the outline after this event, so it is taken away later; of that it tells again, without an outline.
+  holder.on("plotly_selected", (event) => { if (event && event.lassoPoints) setTimeout(() => picked(places(event))); });
+  // Browsers make a mouse of every touch afterwards, which would click once more, perhaps on a neighbour.
+  let touched = -Infinity;
+  const touches = (event) => { touched = event.timeStamp; };
+  ["touchstart", "touchend"].forEach((name) => holder.addEventListener(name, touches, { capture: true, passive: true }));
+  const meant = (event) => event.event.type.startsWith("touch") || event.event.timeStamp - touched > ECHO_MS;
+  const first = (event) => (meant(event) ? places(event).slice(0, 1) : []);
+  holder.on("plotly_click", (event) => { first(event).forEach(clicked); });
+  holder.on("plotly_hover", (event) => { first(event).forEach((place) => hovered(place, event.event)); });
   holder.on("plotly_unhover", left);
 }

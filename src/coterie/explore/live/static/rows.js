@@ -26,11 +26,15 @@ export function picture(row, alt) {
 export function strongest(app, row) {
   const several = app.run.views.length > 1;
   const furthest = [...row.features].sort((a, b) => Math.abs(b.away) - Math.abs(a.away));
-  return furthest.slice(0, STRONGEST).map((feature) => [(several ? feature.view + " " : "") + feature.name, feature.value + " (" + signed(feature.away) + " SD)"]);
+  return furthest.slice(0, STRONGEST).map((feature) => [(several ? feature.view + " " : "") + feature.name, feature.value + " (" + signed(feature.away) + "\u00a0SD)"]);
 }
 
 export function signed(number) {
   return (number > 0 ? "+" : "") + number;
+}
+
+function metadataOf(row) {
+  return row.metadata.filter(([, value]) => value);
 }
 
 // All that is known about one row.
@@ -40,7 +44,7 @@ export function aboutRow(app, row) {
   if (row.second) entries.push(["Runner-up", titled(app.state, row.second.cluster) + " (" + row.second.membership.toFixed(2) + ")"]);
   if (row.class !== null) entries.push(["Known class", row.class]);
   if (row.missing.length) entries.push(["Missing views", row.missing.join(", ")]);
-  return pairs([...entries, ...row.metadata, ...(row.image ? [] : strongest(app, row))]);
+  return pairs([...entries, ...metadataOf(row), ...(row.image ? [] : strongest(app, row))]);
 }
 
 export function tip(app, row) {
@@ -51,7 +55,7 @@ export function tip(app, row) {
 function rowButton(app, act, row) {
   const pressed = app.selection.has(row.row);
   const label = "Row " + row.row + ", cluster " + titled(app.state, row.cluster) + ", confidence " + row.confidence.toFixed(2);
-  const words = app.run.pictures ? [["image", "missing"]] : [...row.metadata.slice(0, 2), ...strongest(app, row).slice(0, 2)];
+  const words = app.run.pictures ? [["image", "missing"]] : [...metadataOf(row).slice(0, 2), ...strongest(app, row).slice(0, 2)];
   const small = row.image ? [] : words.map(([name, value]) => element("small", {}, name + ": " + value));
   return element(
     "li", {},
