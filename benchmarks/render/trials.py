@@ -18,7 +18,8 @@ _MEAN = "mean"
 def ablations(method: str) -> str:
     """Return what a method reaches with other parameters than its defaults, the means over seeds.
 
-    Records of other defaults than today's do not count. A line that has all data sets ends in their mean.
+    Records of other defaults than today's do not count, nor do seeds that only the defaults have. A line that has
+    all data sets ends in their mean.
     """
     estimator = find_method(method).load()
     defaults = [one for one in newest(read_records("accuracy")) if not one["params"]]
@@ -28,8 +29,9 @@ def ablations(method: str) -> str:
         for one in (*defaults, *changed)
         if one["method"] == estimator.__name__ and one["settings"] == settings_of(estimator, one["params"])
     ]
-    tried = {one["data"] for one in runs if one["params"]}
-    lines = grouped((one for one in runs if one["data"] in tried), lambda one: written(one["params"]))
+    tried = {(one["data"], one["seed"]) for one in runs if one["params"]}
+    both = (one for one in runs if (one["data"], one["seed"]) in tried)
+    lines = grouped(both, lambda one: written(one["params"]))
     command = (
         f"python -m benchmarks accuracy --method {method} --tag ablations --params '{{\"NAME\": VALUE}}'"
     )

@@ -153,16 +153,25 @@ class Views:
         return chosen
 
     def arranged(self, names: Sequence[str]) -> Views:
-        """Give the same views in the order of `names`.
+        """Give the same views under `names`, in their order; those that share none of them are taken as they come.
 
         Examples
         --------
         >>> import numpy as np
         >>> from coterie.data import as_views
-        >>> as_views({"sound": np.eye(3), "sight": np.ones((3, 2))}).arranged(["sight", "sound"])
-        Views(3 rows: sight 2, sound 3)
+        >>> views = as_views({"sound": np.eye(3), "sight": np.ones((3, 2))})
+        >>> views.arranged(["sight", "sound"]), views.arranged(["ear", "eye"])
+        (Views(3 rows: sight 2, sound 3), Views(3 rows: ear 3, eye 2))
         """
-        order = [self.names.index(name) for name in names]
+        lacking = [repr(name) for name in names if name not in self.names]
+        if lacking and len(lacking) < len(names):
+            raise InputError(
+                f"X lacks the view {', '.join(lacking)}: new rows need every view that was there in fit, all NaN in "
+                "rows without it."
+            )
+        if len(names) != self.n_views:
+            return self
+        order = list(range(self.n_views)) if lacking else [self.names.index(name) for name in names]
         other = Views(
             [self.sources[v] for v in order],
             names=names,

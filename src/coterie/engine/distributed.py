@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 import numpy as np
 import torch
@@ -13,6 +14,10 @@ from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives, Numbers
 from coterie.errors import InputError
+
+# After a restart gloo sometimes misses a connection and would wait for it as long as for a result.
+_MEETING = timedelta(minutes=2)
+_RESULT = timedelta(minutes=30)
 
 
 class ProcessGroup:
@@ -87,7 +92,8 @@ def process_group() -> Iterator[Collectives]:
     if on_gpu:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     try:
-        dist.init_process_group("nccl" if on_gpu else "gloo")
+        dist.init_process_group("nccl" if on_gpu else "gloo", timeout=_MEETING)
+        dist.distributed_c10d._set_pg_timeout(_RESULT)
     except RuntimeError as error:
         raise _lost(error) from error
     try:

@@ -68,6 +68,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     verbose: int
     n_clusters: int | str
     n_clusters_: int
+    view_names_in_: np.ndarray
     k_choice_: KChoice | None
     seed_: int
 
@@ -84,7 +85,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """Return the data as views that fit what was seen in `fit`; with `reset`, remember what is seen now."""
         data = as_views(X, views=getattr(self, "views", None))
         if not reset:
-            data = self._in_order(data)
+            data = data.arranged([str(name) for name in self.view_names_in_])
         if hasattr(X, "shape") or hasattr(X, "columns"):
             validate_data(self, X, reset=reset, skip_check_array=True)
         data.check()
@@ -100,17 +101,6 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         if not self._takes_missing:
             self._check_whole(data)
         return data
-
-    def _in_order(self, data: Views) -> Views:
-        """Return views in the order of `fit`: they are found by name where they share a name with those of `fit`."""
-        seen = [str(name) for name in self.view_names_in_]
-        lacking = [repr(name) for name in seen if name not in data.names]
-        if lacking and len(lacking) < len(seen):
-            raise InputError(
-                f"X lacks the view {', '.join(lacking)}: new rows need every view that {type(self).__name__} was "
-                "fitted on, all NaN in rows without it."
-            )
-        return data.arranged(seen) if set(seen) == set(data.names) else data
 
     def _settle_clusters(self, data: Views) -> None:
         """Set how many clusters to find: as many as were asked for, or what the rows say where "auto" was."""

@@ -149,7 +149,7 @@ def rows_for_solver(model: Clusterer, X: Any) -> Views:
 
     FUCSMF's own code is what it says about the classes, which is what is corrected; its rows are its views alone.
     """
-    data = as_views(X, views=getattr(model, "views", None))
+    data = as_views(X, views=getattr(model, "views", None)).arranged(list(model.view_names_in_))
     return data if isinstance(model, FUCSMF) else with_code(model.transform(X), data)
 
 

@@ -52,7 +52,8 @@ def partition(
         (measured: ACC 0.79 or 0.95 on USPS). Of k-means only its own best enters, the lowest inertia of thirty, and
         it wins only where it `comes_again`: balls of one size keep much wherever they cut a large cluster (Reuters:
         ACC 0.43 instead of 0.52). Modularity likes clusters of even size, so a partition that cuts less than a third
-        as much is taken before it: small groups that stand apart from a large one.
+        as much is taken before it: small groups that stand apart from a large one (measured on seven sets: 0.64 as
+        much on HAR, where that is wrong, 0.95 and more on the others).
     n_restarts : int
 
     Returns
