@@ -76,20 +76,16 @@ def test_the_loss_of_another_process_is_one_sentence(monkeypatch):
         group.sum(np.ones(2))
 
 
-def test_processes_that_cannot_meet_give_up_long_before_those_that_wait_for_a_result(monkeypatch):
-    waits = {}
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.setattr(
-        distributed.dist, "init_process_group", lambda backend, timeout: waits.update(meeting=timeout)
-    )
-    monkeypatch.setattr(
-        distributed.dist.distributed_c10d, "_set_pg_timeout", lambda timeout: waits.update(result=timeout)
-    )
-    monkeypatch.setattr(distributed.dist, "destroy_process_group", lambda: None)
-    with distributed.process_group():
-        pass
-    assert waits["meeting"].total_seconds() <= 120
-    assert waits["result"].total_seconds() >= 1800
+def test_processes_that_are_started_again_do_not_find_where_the_others_were_before(monkeypatch):
+    kept = distributed.dist.HashStore()
+    monkeypatch.setattr(distributed.dist, "rendezvous", lambda url: iter([(kept, 1, 2)]))
+    monkeypatch.delenv("TORCHELASTIC_RESTART_COUNT", raising=False)
+    store, rank, size = distributed.meeting_place()
+    store.set("where the first is", "here")
+    assert (rank, size) == (1, 2)
+    assert distributed.meeting_place()[0].check(["where the first is"])
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    assert not distributed.meeting_place()[0].check(["where the first is"])
 
 
 LONG = ["--set", "max_epochs=60"]

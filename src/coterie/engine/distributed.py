@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 
 import numpy as np
 import torch
@@ -14,10 +13,6 @@ from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives, Numbers
 from coterie.errors import InputError
-
-# After a restart gloo sometimes misses a connection and would wait for it as long as for a result.
-_MEETING = timedelta(minutes=2)
-_RESULT = timedelta(minutes=30)
 
 
 class ProcessGroup:
@@ -75,6 +70,17 @@ def current_collectives() -> Collectives:
     return ALONE
 
 
+def meeting_place() -> tuple[dist.Store, int, int]:
+    """Return the store in which processes find each other, the number of this one, and how many there are.
+
+    torchrun keeps one store for all its restarts. Without a part of its own for each, a process that is started again
+    may find where another one was before, and wait for it in vain.
+    """
+    store, rank, size = next(iter(dist.rendezvous("env://")))
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    return dist.PrefixStore(f"attempt {attempt}", store), rank, size
+
+
 @contextmanager
 def process_group() -> Iterator[Collectives]:
     """Join the processes that torchrun started, inside the block; one process where it started none.
@@ -92,8 +98,8 @@ def process_group() -> Iterator[Collectives]:
     if on_gpu:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     try:
-        dist.init_process_group("nccl" if on_gpu else "gloo", timeout=_MEETING)
-        dist.distributed_c10d._set_pg_timeout(_RESULT)
+        store, rank, size = meeting_place()
+        dist.init_process_group("nccl" if on_gpu else "gloo", store=store, rank=rank, world_size=size)
     except RuntimeError as error:
         raise _lost(error) from error
     try:
