@@ -131,7 +131,8 @@ def together() -> str:
         "two that share nothing",
         "same clusters",
     )
-    return table(headers, lines) + "\n" + made_by("python -m benchmarks processes")
+    commands = ("python -m benchmarks processes", "python -m benchmarks processes --batch-size 4096")
+    return table(headers, lines) + "\n" + made_by(*commands)
 
 
 def killed() -> str:
