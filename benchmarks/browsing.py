@@ -15,7 +15,7 @@ from selenium.webdriver.support.ui import Select
 
 from benchmarks.records import peak_mb
 
-_PATIENCE = 120
+_PATIENCE = 600
 
 
 class Program:
