@@ -8,6 +8,7 @@ from coterie.methods.largemvc.network import AnchorModule, UnfoldedNetwork, inve
 from coterie.ops.polar import clip_spectrum, polar
 
 WIDTHS = (7, 5, 3)
+BETA = torch.tensor([1.0, 0.8, 0.6]).double()
 
 
 def problem(seed, n=40, m=4, widths=WIDTHS, missing=True, outliers=True):

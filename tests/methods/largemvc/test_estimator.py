@@ -15,6 +15,7 @@ from coterie import InputError, LargeMvCNet, amputate, as_views, write_report
 from coterie.data import views as data_views
 from coterie.methods.base import EXPECTED_FAILED_CHECKS
 from coterie.methods.largemvc import estimator, fitting, inputs
+from coterie.methods.largemvc.passes import Passes
 from coterie.methods.largemvc.training import LargeMvCTask
 from coterie.methods.several import sample
 from coterie.metrics import accuracy, ari
@@ -295,10 +296,10 @@ def test_labelling_holds_one_line_a_row_and_no_piece(fitted, data, monkeypatch):
     monkeypatch.setattr(inputs, "_CHUNK_BYTES", 2**16)
     views = as_views([np.tile(x, (160, 1)) for x in data[0]])
     few = as_views(list(data[0]))
-    fitting.assign_all(fitted.network_, fitted.inputs_, few, fitted._centers)  # imports and caches
+    fitting.assign_all(fitted.network_, Passes(fitted.inputs_, few), fitted._centers)  # imports and caches
     gc.collect()
     tracemalloc.start()
-    fitting.assign_all(fitted.network_, fitted.inputs_, views, fitted._centers)
+    fitting.assign_all(fitted.network_, Passes(fitted.inputs_, views), fitted._centers)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     # A line is a label and, for each of three views, a weight and a flag; all columns would be 88 bytes.
@@ -315,8 +316,8 @@ def test_labelling_keeps_no_small_arrays_from_piece_to_piece(fitted, data, monke
             yield piece
 
     monkeypatch.setattr(fitting, "encode", watched)
-    views = as_views([np.tile(x, (6, 1)) for x in data[0]])
-    fitting.assign_all(fitted.network_, fitted.inputs_, views, fitted._centers)
+    views = as_views([np.tile(x, (7, 1))[: 6 * 256] for x in data[0]])  # whole pieces
+    fitting.assign_all(fitted.network_, Passes(fitted.inputs_, views), fitted._centers)
     assert len(alive) == 6
     assert len(set(alive[1:])) == 1  # an array that lies on a tensor keeps it alive
 
@@ -374,7 +375,7 @@ def test_a_fit_scales_its_sample_once(data, monkeypatch):
 
     monkeypatch.setattr(coterie.data.Scaler, "transform", counted)
     LargeMvCNet(3, n_layers=1, scale="none", **QUICK).fit(data[0])
-    assert len(seen) == 3  # the sample, the sweep, the labels
+    assert len(seen) == 2  # the sample and the first sweep, from which the labels follow
 
 
 def test_a_start_by_k_means_cuts_no_graph(data, monkeypatch):

@@ -5,11 +5,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.methods.largemvc.problems import anchors_for, descend, network_for, problem
+from tests.methods.largemvc.problems import BETA, anchors_for, descend, network_for, problem
 
 from coterie.methods.largemvc.network import AnchorModule, inverse_softplus
-
-BETA = torch.tensor([1.0, 0.8, 0.6]).double()
 
 
 def naive_sweeps(rows, present, anchors, n_sweeps, alpha, beta):

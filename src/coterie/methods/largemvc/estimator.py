@@ -23,8 +23,10 @@ from coterie.errors import InputError
 from coterie.methods.costs import CostClusterer
 from coterie.methods.largemvc import fitting
 from coterie.methods.largemvc.features import ColumnFeatures, LandmarkFeatures, SideBySide
-from coterie.methods.largemvc.inputs import Inputs
+from coterie.methods.largemvc.inputs import Inputs, Seen
 from coterie.methods.largemvc.network import UnfoldedNetwork
+from coterie.methods.largemvc.passes import Passes
+from coterie.methods.largemvc.rows import Rows, dense
 from coterie.methods.largemvc.training import LOSSES, LargeMvCTask
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, whole
 from coterie.methods.several.guard import Guard
@@ -267,14 +269,15 @@ class LargeMvCNet(CostClusterer):
         self.network_ = self._build().to(device)
         alpha = fitting.start_network(self.network_, seen, began.labels.to(device), params)
         self.history_ = self._train(data, alpha, sample.fingerprint()) if self.max_epochs else []
-        self._descend(data, alpha)
-        self._cluster(data, seen, began, generator)
+        passes = Passes(self.inputs_, data, current_collectives())
+        self._descend(passes, alpha)
+        self._cluster(passes, seen, began, generator)
 
     def _start(
         self,
         sample: Sample,
         scaled: fitting.Scaled,
-        features: list[Tensor],
+        features: list[Rows],
         k: int,
         generator: torch.Generator,
     ) -> Start:
@@ -291,7 +294,9 @@ class LargeMvCNet(CostClusterer):
         if self.init == "graph":
             labels = torch.from_numpy(best_partition(joined.graph, m, generator=generator))
         else:
-            labels = fitting.kmeans_start(torch.hstack(features).cpu(), m, generator=generator)
+            labels = fitting.kmeans_start(
+                torch.hstack([dense(x) for x in features]).cpu(), m, generator=generator
+            )
         return joined.start(labels, m)
 
     def _build(self) -> UnfoldedNetwork:
@@ -328,24 +333,22 @@ class LargeMvCNet(CostClusterer):
         loop.run()
         return loop.history
 
-    def _descend(self, data: Views, alpha: float) -> None:
+    def _descend(self, passes: Passes, alpha: float) -> None:
         """Sweep over all rows once a layer, so that the anchors of each layer fit the parameters as they are."""
-        collectives = current_collectives()
-        pieces = self.inputs_.pieces(data, collectives)
         for layer in range(self.n_layers):
             started = time.perf_counter()
             value = fitting.sweep(
                 self.network_,
-                self.inputs_.stream(data, pieces),
+                passes,
                 layer,
                 alpha=alpha,
                 fixed=self.fixed_anchors,
-                collectives=collectives,
+                collectives=current_collectives(),
             )
             record = {"epoch": len(self.history_), "phase": "sweep", "layer": layer, "objective": value}
             self.history_ = [*self.history_, {**record, "seconds": time.perf_counter() - started}]
 
-    def _cluster(self, data: Views, seen: Any, began: Start, generator: torch.Generator) -> None:
+    def _cluster(self, passes: Passes, seen: Seen, began: Start, generator: torch.Generator) -> None:
         """Place the centres on the sample, then label every row."""
         with torch.no_grad():
             codes = fitting.directions(self.network_(seen.rows, seen.present)[-1])
@@ -353,9 +356,9 @@ class LargeMvCNet(CostClusterer):
         labels = began.labels.to(codes.device) if whole else None
         self._centers = fitting.place_centers(codes, labels, self.n_clusters_, generator=generator)
         self.tau_ = calibrated_tau(squared_distances(codes, self._centers), began.kept)
-        found = fitting.assign_all(self.network_, self.inputs_, data, self._centers, current_collectives())
+        found = fitting.assign_all(self.network_, passes, self._centers, current_collectives())
         self.labels_, self.exemplar_indices_, self.inertia_ = found.labels, found.exemplars, found.inertia
-        best = fitting.best_shares(seen, data.n_views, self._code_length())
+        best = fitting.best_shares(seen, passes.views.n_views, self._code_length())
         self.row_weights_ = found.weights
         self.view_weights_ = np.clip(found.explained / np.maximum(best, np.finfo(float).tiny), 0, 1)
         self.noise_ = found.corrupt | ((found.weights > 0) & (found.weights < _CORRUPT_WEIGHT))
@@ -399,10 +402,8 @@ class LargeMvCNet(CostClusterer):
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
         with thread_cap(self.n_threads):
-            pieces = self.inputs_.pieces(data)
-            for _, last, distances in fitting.encode(
-                self.network_, self.inputs_, data, pieces, self._centers
-            ):
+            seen = self.inputs_.stream(data, self.inputs_.pieces(data))
+            for _, last, distances in fitting.encode(self.network_, seen, self._centers):
                 yield last.codes, distances
 
     # Saving

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from coterie.methods.largemvc.rows import SparseRows
 from coterie.methods.several.beside import Beside, row_size
 from coterie.ops.anchors import nearest_anchors
-from coterie.ops.distances import nearest
 from coterie.ops.kmeans import kmeans
 
 _NEAREST = 5
@@ -71,8 +71,8 @@ class LandmarkFeatures(nn.Module):
     --------
     >>> generator = torch.Generator().manual_seed(0)
     >>> rows = torch.rand(40, 3, generator=generator)
-    >>> LandmarkFeatures(8, 3).fit(rows, 10 * rows, generator=generator)(rows).shape
-    torch.Size([40, 8])
+    >>> LandmarkFeatures(8, 3).fit(rows, 10 * rows, generator=generator)(rows).values.shape
+    torch.Size([40, 5])
     """
 
     landmarks: Tensor
@@ -95,23 +95,23 @@ class LandmarkFeatures(nn.Module):
         drawn = rows[torch.randperm(len(rows), generator=generator)[: self.width]]
         found = kmeans(rows, self.width, generator=generator, start=drawn, max_iter=_LLOYD_STEPS, quiet=True)
         self.landmarks.copy_(found.centers)
-        owner = nearest(rows, self.landmarks)[0]
+        near = self(rows)
+        owner = near.columns[:, 0]
         counts = torch.bincount(owner, minlength=self.width).clamp(min=1)
         self.originals.index_add_(0, owner, originals).div_(counts[:, None])
-        weights = self(rows)
-        sums = weights.sum(0)
+        sums = torch.bincount(near.columns.flatten(), near.values.flatten().double(), minlength=self.width)
         self.scale.copy_(torch.where(sums > _LEAST, sums.clamp(min=_LEAST).rsqrt(), 0.0))
-        self.scale.div_(row_size(weights * self.scale))
+        self.scale.div_(row_size(near.values * self.scale[near.columns]))
         return self
 
     @torch.no_grad()
-    def forward(self, rows: Tensor) -> Tensor:
-        """Return the features of scaled rows."""
+    def forward(self, rows: Tensor) -> SparseRows:
+        """Return the features of scaled rows, that of the nearest landmark first."""
         if self.width == 1:
-            return self.scale.expand(len(rows), 1).clone()
+            alone = torch.zeros(len(rows), 1, dtype=torch.long, device=rows.device)
+            return SparseRows(alone, self.scale[alone], self.width)
         columns, weights = nearest_anchors(rows, self.landmarks, min(_NEAREST, self.width - 1))
-        features = rows.new_zeros(len(rows), self.width)
-        return features.scatter_(1, columns, weights.to(rows) * self.scale[columns])
+        return SparseRows(columns, weights.to(rows) * self.scale[columns], self.width)
 
     def back(self, features: Tensor) -> Tensor:
         """Return rows in the user's units that have about these features: weighted means of the landmarks."""
@@ -140,7 +140,7 @@ class SideBySide(Beside):
         """How many features a row gets."""
         return self.landmarks.width
 
-    def forward(self, views: Sequence[Tensor]) -> Tensor:
+    def forward(self, views: Sequence[Tensor]) -> SparseRows:
         """Return how near rows are to the landmarks of the whole table."""
-        features: Tensor = self.landmarks(self.table(views))
+        features: SparseRows = self.landmarks(self.table(views))
         return features

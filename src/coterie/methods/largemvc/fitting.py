@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +15,17 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives
-from coterie.data import Scaler, Views
+from coterie.data import Scaler
 from coterie.methods.largemvc import objective
 from coterie.methods.largemvc.features import ColumnFeatures, LandmarkFeatures, SideBySide
 from coterie.methods.largemvc.inputs import Inputs, Seen
 from coterie.methods.largemvc.network import AnchorModule, Layer, UnfoldedNetwork, inverse_softplus
+from coterie.methods.largemvc.passes import Passes
+from coterie.methods.largemvc.rows import Rows, SparseRows, scores, squares, sums
 from coterie.methods.several.guard import scaled_rows
 from coterie.methods.several.sample import Sample
+from coterie.nn.forward import FORWARD_ROWS
+from coterie.ops.anchors import tied
 from coterie.ops.distances import nearest, squared_distances
 from coterie.ops.groups import NearestRows, cluster_means
 from coterie.ops.kmeans import kmeans
@@ -111,15 +115,17 @@ def start_network(network: UnfoldedNetwork, seen: Seen, labels: Tensor, params: 
     first = []
     for v, rows in enumerate(seen.rows):
         own = members * seen.present[:, v : v + 1]
-        cross = own.T @ rows
-        narrow = m > rows.shape[1]
-        even = torch.eye(m, rows.shape[1]).to(cross) * (_LEAST + 1e-6 * torch.linalg.matrix_norm(cross))
+        cross = sums(own, rows).to(own)
+        narrow = m > cross.shape[1]
+        even = torch.eye(*cross.shape).to(cross) * (_LEAST + 1e-6 * torch.linalg.matrix_norm(cross))
         first.append(
             clip_spectrum(cross / own.sum(0).clamp(min=1)[:, None]) if narrow else polar(cross + even)
         )
     for layer in range(network.n_layers + 1):
         network.set_anchors(layer, first)
-    wanted = objective.mean_present([x @ p.T for x, p in zip(seen.rows, first, strict=True)], seen.present)
+    wanted = objective.mean_present(
+        [scores(x, p) for x, p in zip(seen.rows, first, strict=True)], seen.present
+    )
     alpha = params["sparsity"] * float(wanted.amax(1).mean().clamp(min=0))
     with torch.no_grad():
         theta = torch.full_like(network.represent.raw_theta, max(alpha, _LEAST))
@@ -146,7 +152,7 @@ def _quantiles(lengths: Tensor, present: Tensor, q: float) -> Tensor:
 @torch.no_grad()
 def sweep(
     network: UnfoldedNetwork,
-    data: Iterator[Seen],
+    data: Iterable[Seen],
     layer: int,
     *,
     alpha: float,
@@ -197,14 +203,22 @@ def best_shares(seen: Seen, n_views: int, n_anchors: int) -> np.ndarray:
     """Return the share of each view that codes of this length could explain at best, (v,): its leading variance."""
     shares = []
     for rows in seen.rows[:n_views]:
-        values = torch.linalg.eigvalsh(rows.T @ rows).clamp(min=0)
+        values = torch.linalg.eigvalsh(_gram(rows)).clamp(min=0)
         shares.append(float(values[-n_anchors:].sum() / values.sum().clamp(min=_LEAST)))
     return np.array(shares)
 
 
+def _gram(rows: Rows) -> Tensor:
+    """Return X' X, (f, f)."""
+    if isinstance(rows, SparseRows):
+        table = tied(rows.columns.cpu().numpy(), rows.values.cpu().numpy(), rows.width)
+        return torch.from_numpy((table.T @ table).toarray())
+    return rows.T @ rows
+
+
 @torch.no_grad()
 def encode(
-    network: UnfoldedNetwork, inputs: Inputs, views: Views, pieces: Sequence[slice], centers: Tensor
+    network: UnfoldedNetwork, data: Iterable[Seen], centers: Tensor
 ) -> Iterator[tuple[Seen, Layer, Tensor]]:
     """Yield pieces of the rows, what the last layer gives for them, and squared distances to the centres.
 
@@ -212,10 +226,12 @@ def encode(
     row must get the same code wherever it stands.
     """
     exact, places = copy.deepcopy(network).double(), centers.double()
-    for seen, n_rows in inputs.stream_alike(views, pieces):
-        last = exact([rows.double() for rows in seen.rows], seen.present.double())[-1]
+    for seen in data:
+        n_rows = len(seen.present)
+        whole = seen.padded(-n_rows % FORWARD_ROWS).double()
+        last = exact(whole.rows, whole.present)[-1]
         distances = squared_distances(directions(last), places)
-        yield seen.first(n_rows), last.first(n_rows).single(), distances[:n_rows].float()
+        yield seen, last.first(n_rows).single(), distances[:n_rows].float()
 
 
 @dataclass(frozen=True)
@@ -245,15 +261,10 @@ class Assigned:
 
 @torch.no_grad()
 def assign_all(
-    network: UnfoldedNetwork,
-    inputs: Inputs,
-    views: Views,
-    centers: Tensor,
-    collectives: Collectives = ALONE,
+    network: UnfoldedNetwork, data: Passes, centers: Tensor, collectives: Collectives = ALONE
 ) -> Assigned:
     """Label all rows, in one pass."""
-    pieces = inputs.pieces(views, collectives)
-    shape, first, inertia = (views.n_rows, views.n_views), pieces[0].start if pieces else 0, 0.0
+    shape, first, inertia = (data.views.n_rows, data.views.n_views), data.first, 0.0
     # Filled in place: thousands of small arrays that stay would keep freed memory from going back.
     labels, weights, corrupt = (
         np.zeros(shape[0], np.int64),
@@ -262,9 +273,9 @@ def assign_all(
     )
     left, whole = torch.zeros(2, len(network.widths), dtype=torch.float64, device=centers.device)
     nearest_sound, nearest_any = (NearestRows(len(centers), first) for _ in range(2))
-    for seen, last, distances in encode(network, inputs, views, pieces, centers):
+    for seen, last, distances in encode(network, data, centers):
         own = distances.min(1)
-        nearest_sound.add(distances.masked_fill(~_without_fault(seen, inputs)[:, None], torch.inf))
+        nearest_sound.add(distances.masked_fill(~_without_fault(seen, data.inputs)[:, None], torch.inf))
         nearest_any.add(distances)
         part = slice(first, first + len(distances))
         first = part.stop
@@ -274,7 +285,7 @@ def assign_all(
         corrupt[part] = seen.corrupt.cpu().numpy()
         lengths = network.lengths(seen.rows, last.codes, network.n_layers)
         left += (lengths.square() * seen.present).sum(0)
-        whole += torch.stack([seen.present[:, v] @ x.square().sum(1) for v, x in enumerate(seen.rows)])
+        whole += torch.stack([seen.present[:, v] @ squares(x) for v, x in enumerate(seen.rows)])
     left, whole = collectives.sum(torch.stack([left, whole]))
     explained = 1 - left / whole.clamp(min=_LEAST)
     return Assigned(

@@ -10,12 +10,14 @@ from typing import cast
 
 import numpy as np
 import torch
+import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data import Scaler, Views
 from coterie.data.ahead import read_ahead
 from coterie.methods.largemvc.features import ColumnFeatures, LandmarkFeatures, SideBySide
+from coterie.methods.largemvc.rows import Rows, joined, padded
 from coterie.methods.several.guard import Guard, scaled_rows, usable
 from coterie.nn.forward import FORWARD_ROWS
 
@@ -28,7 +30,7 @@ class Seen:
 
     Attributes
     ----------
-    rows : list of Tensor of shape (b, f)
+    rows : list of Tensor of shape (b, f), or of SparseRows
         The features of each view, and of all of them side by side as one more; zeros where a view does not count.
     present : Tensor of shape (b, v) or (b, v + 1)
         1 where the view counts, else 0; views side by side count as much as the others together.
@@ -36,13 +38,33 @@ class Seen:
         Where a view is there but was judged corrupt.
     """
 
-    rows: list[Tensor]
+    rows: list[Rows]
     present: Tensor
     corrupt: Tensor
 
     def first(self, n_rows: int) -> Seen:
         """Return the first rows."""
         return Seen([x[:n_rows] for x in self.rows], self.present[:n_rows], self.corrupt[:n_rows])
+
+    def padded(self, more: int) -> Seen:
+        """Return the rows and so many empty ones."""
+        if not more:
+            return self
+        present, corrupt = (F.pad(one, (0, 0, 0, more)) for one in (self.present, self.corrupt))
+        return Seen([padded(x, more) for x in self.rows], present, corrupt)
+
+    def double(self) -> Seen:
+        """Return the same in double precision."""
+        return Seen([x.double() for x in self.rows], self.present.double(), self.corrupt)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Seen]) -> Seen:
+        """Return the rows of several batches, one after another."""
+        return cls(
+            [joined(same) for same in zip(*(part.rows for part in parts), strict=True)],
+            torch.cat([part.present for part in parts]),
+            torch.cat([part.corrupt for part in parts]),
+        )
 
 
 class Inputs(nn.Module):
@@ -115,7 +137,7 @@ class Inputs(nn.Module):
         device = self.idle.device
         present = torch.from_numpy(counts).to(device, torch.float32)
         scaled = [rows.to(device) for rows in scaled]
-        rows = [
+        rows: list[Rows] = [
             feature(block) * present[:, v : v + 1]
             for v, (feature, block) in enumerate(zip(self.features, scaled, strict=True))
         ]
@@ -138,23 +160,22 @@ class Inputs(nn.Module):
     def stream(self, views: Views, pieces: Sequence[slice]) -> Iterator[Seen]:
         """Prepare pieces of the rows one after another; files are read ahead."""
         for blocks, there in _read_pieces(views, pieces):
-            yield self.see(blocks, there)
+            yield self.see_alike(blocks, there)
 
-    def stream_alike(self, views: Views, pieces: Sequence[slice]) -> Iterator[tuple[Seen, int]]:
-        """Prepare pieces of the rows in parts of one size, the last ones padded, and say how many rows are real.
+    def see_alike(self, blocks: Sequence[np.ndarray], there: np.ndarray | None) -> Seen:
+        """Prepare raw rows as `see` does, in parts of one size, the last one padded.
 
         What is computed of a row then does not depend on the rows around it.
         """
-        for blocks, there in _read_pieces(views, pieces):
-            for first in range(0, len(blocks[0]), FORWARD_ROWS):
-                part = slice(first, first + FORWARD_ROWS)
-                some = [block[part] for block in blocks]
-                short = FORWARD_ROWS - len(some[0])
-                padded = [np.pad(block, ((0, short), (0, 0))) for block in some]
-                known = (
-                    None if there is None else np.pad(there[part], ((0, short), (0, 0)), constant_values=True)
-                )
-                yield self.see(padded, known), len(some[0])
+        n_rows, parts = len(blocks[0]), []
+        for first in range(0, n_rows, FORWARD_ROWS):
+            part = slice(first, first + FORWARD_ROWS)
+            short = ((0, max(0, part.stop - n_rows)), (0, 0))
+            some = [np.pad(block[part], short) for block in blocks]
+            parts.append(
+                self.see(some, None if there is None else np.pad(there[part], short, constant_values=True))
+            )
+        return Seen.joined(parts).first(n_rows)
 
     @torch.no_grad()
     def back(self, features: Sequence[Tensor]) -> list[np.ndarray]:

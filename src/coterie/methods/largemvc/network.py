@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from coterie.collectives import ALONE, Collectives
 from coterie.methods.largemvc import objective
+from coterie.methods.largemvc.rows import Rows, scores, squares
 
 
 class RepresentModule(nn.Module):
@@ -96,7 +97,7 @@ class AnchorModule:
         ]
 
     @torch.no_grad()
-    def add(self, codes: Tensor, rows: Sequence[Tensor], weights: Tensor, present: Tensor) -> None:
+    def add(self, codes: Tensor, rows: Sequence[Rows], weights: Tensor, present: Tensor) -> None:
         """Add a batch; sums do not depend on how the rows are cut into batches."""
         for v, x in enumerate(rows):
             column = slice(v, v + 1)
@@ -183,33 +184,33 @@ class UnfoldedNetwork(nn.Module):
         for held, new in zip(self.anchors(layer), anchors, strict=True):
             held.copy_(new)
 
-    def forward(self, rows: Sequence[Tensor], present: Tensor, n_layers: int | None = None) -> list[Layer]:
+    def forward(self, rows: Sequence[Rows], present: Tensor, n_layers: int | None = None) -> list[Layer]:
         """Return what the first `n_layers` layers give, all of them by default.
 
         Parameters
         ----------
-        rows : sequence of Tensor of shape (b, d)
+        rows : sequence of Tensor of shape (b, d), or of SparseRows
             Zeros where a view is missing.
         present : Tensor of shape (b, v)
             1 where a view is there, else 0.
         n_layers : int, optional
         """
-        squares = [x.square().sum(1) for x in rows]
-        codes = rows[0].new_zeros(len(present), len(self.represent.mixing))
+        sizes = [squares(x) for x in rows]
+        codes = present.new_zeros(len(present), len(self.represent.mixing))
         weights = torch.ones_like(present)
         layers = []
         for layer in range(self.n_layers if n_layers is None else n_layers):
             anchors = self.anchors(layer)
-            scores = [x @ one.T for x, one in zip(rows, anchors, strict=True)]
+            found = [scores(x, one) for x, one in zip(rows, anchors, strict=True)]
             wanted = [
                 objective.proposal(codes, score, one, weights[:, v : v + 1])
-                for v, (score, one) in enumerate(zip(scores, anchors, strict=True))
+                for v, (score, one) in enumerate(zip(found, anchors, strict=True))
             ]
             codes = self.represent(layer, codes, wanted, present)
             lengths = torch.stack(
                 [
-                    objective.residuals(square, codes, score, one)
-                    for square, score, one in zip(squares, scores, anchors, strict=True)
+                    objective.residuals(size, codes, score, one)
+                    for size, score, one in zip(sizes, found, anchors, strict=True)
                 ],
                 dim=1,
             )
@@ -217,11 +218,11 @@ class UnfoldedNetwork(nn.Module):
             layers.append(Layer(codes, weights, objective.mean_present(wanted, present), lengths))
         return layers
 
-    def lengths(self, rows: Sequence[Tensor], codes: Tensor, layer: int) -> Tensor:
+    def lengths(self, rows: Sequence[Rows], codes: Tensor, layer: int) -> Tensor:
         """Return |x - h P| of codes with the anchors of a layer, (b, v)."""
         return torch.stack(
             [
-                objective.residuals(x.square().sum(1), codes, x @ one.T, one)
+                objective.residuals(squares(x), codes, scores(x, one), one)
                 for x, one in zip(rows, self.anchors(layer), strict=True)
             ],
             dim=1,

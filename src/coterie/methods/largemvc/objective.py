@@ -19,6 +19,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from coterie.methods.largemvc.rows import Rows, sums
 from coterie.ops.polar import clip_spectrum, polar
 
 _LEAST = 1e-12
@@ -100,15 +101,13 @@ def objective(lengths: Tensor, codes: Tensor, present: Tensor, *, alpha: float, 
     return fit + alpha * (present.sum(1) * codes.sum(1)).sum()
 
 
-def anchor_sums(
-    codes: Tensor, rows: Tensor, weights: Tensor, present: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
+def anchor_sums(codes: Tensor, rows: Rows, weights: Tensor, present: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     r"""Return the sums over rows that the anchor step needs: H' W X, H' (1 - W) H and H' H, over present rows.
 
     Parameters
     ----------
     codes : Tensor of shape (b, m)
-    rows : Tensor of shape (b, d)
+    rows : Tensor of shape (b, d), or SparseRows
     weights, present : Tensor of shape (b, 1)
 
     Returns
@@ -116,7 +115,7 @@ def anchor_sums(
     Tensors of shapes (m, d), (m, m), (m, m)
     """
     held = codes * present
-    return (held * weights).T @ rows, (held * (1 - weights)).T @ codes, held.T @ codes
+    return sums(held * weights, rows), (held * (1 - weights)).T @ codes, held.T @ codes
 
 
 def anchor_step(anchors: Tensor, weighted: Tensor, kept: Tensor, gram: Tensor) -> Tensor:
