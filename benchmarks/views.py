@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from rich.console import Console
 from rich.table import Table
+from scipy import sparse
 from sklearn.cluster import KMeans
 
 from benchmarks.accuracy import settings_of
@@ -21,8 +22,11 @@ from benchmarks.records import add_record, is_recorded, machine, measured, measu
 from benchmarks.sets import SETS, unit_tables
 from coterie import LargeMvCNet, amputate, as_views
 from coterie.data import Views
+from coterie.methods.largemvc.features import _LLOYD_STEPS
 from coterie.methods.registry import find_method
+from coterie.methods.several.sample import _SCALING_ROWS, CANDIDATES, SAMPLE_ROWS
 from coterie.metrics import accuracy
+from coterie.ops.anchors import tied
 
 RATES = (0.0, 0.3, 0.5, 0.7)
 WIDTHS = (500, 300, 150, 50)
@@ -168,6 +172,8 @@ def _print_corruption() -> None:
 def run_scale(rows: Sequence[int], sweeps: int) -> None:
     """Cost of a streaming fit as rows grow, beside the bare products of the same shapes.
 
+    Beside those that all rows take part in, as before, and beside these and those of the start.
+
     CPU seconds of one thread (OMP_NUM_THREADS=1) do not depend on what else the machine does.
     """
     with tempfile.TemporaryDirectory() as folder:
@@ -181,6 +187,9 @@ def run_scale(rows: Sequence[int], sweeps: int) -> None:
                 "cpu_microseconds_a_row": round(1e6 * found["cpu_seconds"] / n_rows, 2),
                 "ratio_to_bare_products": round(found["seconds"] / found["bare_seconds"], 3),
                 "cpu_ratio_to_bare_products": round(found["cpu_seconds"] / found["bare_cpu_seconds"], 3),
+                "cpu_ratio_to_all_bare_products": round(
+                    found["cpu_seconds"] / (found["bare_cpu_seconds"] + found["bare_start_cpu_seconds"]), 3
+                ),
             }
             add_record("scale", {**record, "machine": machine()})
             print(record, flush=True)
@@ -209,43 +218,76 @@ def _measure(folder: Path, sweeps: int) -> None:
     with measured() as costs:
         model = LargeMvCNet(CLUSTERS, n_layers=sweeps, random_state=0).fit(views)
     swept = sum(one["seconds"] for one in model.history_)
-    with measured() as bare:
-        share = bare_products(model, views)
+    bare, start = bare_products(model, views), bare_start(model, views)
     print(
         json.dumps(
             {
                 **costs,
                 "sweep_seconds": round(swept, 2),
-                "bare_seconds": round(bare["seconds"] / share, 2),
-                "bare_cpu_seconds": round(bare["cpu_seconds"] / share, 2),
+                "bare_seconds": bare["seconds"],
+                "bare_cpu_seconds": bare["cpu_seconds"],
+                "bare_start_seconds": start["seconds"],
+                "bare_start_cpu_seconds": start["cpu_seconds"],
                 "accuracy": round(accuracy(np.arange(views.n_rows) % CLUSTERS, model.labels_), 4),
             }
         )
     )
 
 
-def bare_products(model: LargeMvCNet, views: Views, n_rows: int = 20_000) -> float:
-    """Do the matrix products of a fit alone, for some rows; return what share of all rows they are.
+def bare_products(model: LargeMvCNet, views: Views, n_rows: int = 20_000) -> dict[str, float]:
+    """Return what the products of a fit with all rows cost alone, from doing them for some rows.
 
-    A row meets the landmarks of each view and of all of them in every sweep and when it is labelled; layer l has
-    l products with anchors and one for their sums.
+    A row meets the landmarks of each view and of all of them once, for what was found is kept. From then on it has a
+    few features a view: layer l has l sparse products with anchors and one for their sums, labelling as many as
+    there are layers and one for what is left.
     """
-    piece = 4096
+    piece, rng = 4096, np.random.default_rng(0)
     widths = [*views.dims, sum(views.dims)]
     rows = [torch.rand(piece, d) for d in widths]
     landmarks = [torch.rand(width, d) for width, d in zip(model.inputs_.widths, widths, strict=True)]
-    features = [torch.rand(piece, len(one)) for one in landmarks]
-    anchors = [torch.rand(CLUSTERS, len(one)) for one in landmarks]
-    codes = torch.rand(piece, CLUSTERS)
+    features = [_sparse_features(piece, len(one), rng) for one in landmarks]
+    anchors = [rng.random((len(one), CLUSTERS), dtype=np.float32) for one in landmarks]
+    codes = rng.random((piece, CLUSTERS), dtype=np.float32)
     sweeps = model.n_layers
-    for _ in range(n_rows // piece):
-        for layer in (*range(1, sweeps + 1), sweeps):
+    with measured() as costs:
+        for _ in range(n_rows // piece):
             for x, one, z, p in zip(rows, landmarks, features, anchors, strict=True):
                 x @ one.T
-                for _ in range(layer):
-                    z @ p.T
-                codes.T @ z
-    return n_rows // piece * piece / views.n_rows
+                for layer in range(1, sweeps + 1):
+                    for _ in range(layer):
+                        z @ p
+                    z.T @ codes
+                for _ in range(sweeps + 1):
+                    z @ p
+    share = n_rows // piece * piece / views.n_rows
+    return {name: round(costs[name] / share, 2) for name in ("seconds", "cpu_seconds")}
+
+
+def _sparse_features(n_rows: int, width: int, rng: np.random.Generator, each: int = 5) -> sparse.csr_matrix:
+    """Return rows with a few features at random places, as landmarks give them."""
+    columns = rng.integers(width, size=(n_rows, each), dtype=np.int32)
+    return tied(columns, rng.random((n_rows, each), dtype=np.float32), width)
+
+
+def bare_start(model: LargeMvCNet, views: Views) -> dict[str, float]:
+    """Return what the products of the start cost alone, whose number does not depend on the rows from 10,000 on.
+
+    The sample is compared with itself in each view and side by side, part of it under each scaling, and with the
+    landmarks in every step of their k-means, when their columns are weighed, and when it is shown to the layers.
+    """
+    n_rows = min(views.n_rows, SAMPLE_ROWS)
+    tables = [torch.rand(n_rows, d) for d in (*views.dims, sum(views.dims))]
+    landmarks = [torch.rand(width, x.shape[1]) for width, x in zip(model.inputs_.widths, tables, strict=True)]
+    with measured() as costs:
+        for rows, places in zip(tables, landmarks, strict=True):
+            for part in rows.split(1024):
+                part @ rows.T
+                for _ in range(_LLOYD_STEPS + 2):
+                    part @ places.T
+        for rows in tables[:-1]:
+            for _ in CANDIDATES:
+                rows[:_SCALING_ROWS] @ rows[:_SCALING_ROWS].T
+    return costs
 
 
 if __name__ == "__main__":

@@ -48,17 +48,20 @@ def tied(columns: np.ndarray, weights: np.ndarray, n_anchors: int) -> sparse.csr
     return sparse.csr_matrix((weights.ravel(), columns.ravel(), starts), shape=(n_rows, n_anchors))
 
 
-def nearest_anchors(rows: Tensor, anchors: Tensor, p: int) -> tuple[Tensor, Tensor]:
+def nearest_anchors(
+    rows: Tensor, anchors: Tensor, p: int, together: int | None = None
+) -> tuple[Tensor, Tensor]:
     """Return the numbers of the p nearest anchors of each row and their weights, both (n, p); p < m.
 
-    The weights are those of `simplex_weights` for squared distances, in double precision.
+    The weights are those of `simplex_weights` for squared distances, in double precision. So many rows are
+    compared `together`, all of them by default.
 
     Examples
     --------
     >>> nearest_anchors(torch.tensor([[1.0]]), torch.tensor([[9.0], [0.0], [2.0]]), 2)[0].sort().values
     tensor([[1, 2]])
     """
-    squares, numbers = closest(rows, anchors, p + 1)
+    squares, numbers = closest(rows, anchors, p + 1, together)
     return numbers[:, :p], simplex_weights(squares.double())
 
 

@@ -43,8 +43,10 @@ def nearest(rows: Tensor, centers: Tensor, chunk: int = 65_536) -> tuple[Tensor,
     return indices, _distance(rows, values)
 
 
-def closest(rows: Tensor, centers: Tensor, k: int) -> tuple[Tensor, Tensor]:
+def closest(rows: Tensor, centers: Tensor, k: int, together: int | None = None) -> tuple[Tensor, Tensor]:
     """Return for each row the squared distances to its k nearest centres, nearest first, and their indices.
+
+    So many rows are compared `together`, all of them by default.
 
     Examples
     --------
@@ -54,7 +56,9 @@ def closest(rows: Tensor, centers: Tensor, k: int) -> tuple[Tensor, Tensor]:
     padding = -len(centers) % _BLOCK
     padded = torch.nn.functional.pad(centers, (0, 0, 0, padding))
     lean = torch.nn.functional.pad(_bias(centers), (0, padding), value=-torch.inf)
-    values, indices = top_columns(_closeness(rows, padded, lean), k)
+    parts = rows.split(together or max(1, len(rows)))
+    found = [top_columns(_closeness(part, padded, lean), k) for part in parts]
+    values, indices = (torch.cat(same) for same in zip(*found, strict=True))
     return _distance(rows[:, None], values), indices
 
 

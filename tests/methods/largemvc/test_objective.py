@@ -89,7 +89,7 @@ def test_the_printed_two_sided_threshold_would_give_negative_codes_and_ours_none
         module.residual.normal_(generator=generator)
         module.mixing.normal_(generator=generator)
         module.raw_theta.normal_(generator=generator)
-    assert (module(0, wanted, [wanted], torch.ones(100, 1)) >= 0).all()
+    assert (module(0, wanted, [wanted], torch.ones(100, 1))[0] >= 0).all()
     assert (module.theta > 0).all()
 
 

@@ -5,7 +5,7 @@ import torch
 from tests.methods.largemvc.problems import BETA, anchors_for, network_for
 
 from coterie.methods.largemvc.network import AnchorModule
-from coterie.methods.largemvc.rows import SparseRows, dense, joined, padded, scores, squares, sums
+from coterie.methods.largemvc.rows import SparseRows, dense, padded, scores, squares, sums
 
 WIDTHS = (12, 9, 3)  # m = 4 anchors are more than the last has features
 
@@ -38,11 +38,9 @@ def test_products_squares_and_sums_are_those_of_the_table(seed):
     torch.testing.assert_close(sums(codes, narrow), codes.T @ table)
 
 
-def test_cutting_joining_and_padding_are_those_of_the_table():
+def test_cutting_weighing_and_padding_are_those_of_the_table():
     rows = few_features(0)
     table = naive_table(rows)
-    parts = [rows[:7], rows[7:30], rows[30:]]
-    assert torch.equal(dense(joined(parts)), table)
     assert torch.equal(dense(rows[:7]), table[:7])
     assert torch.equal(dense(padded(rows, 5)), padded(table, 5))
     factors = torch.arange(40.0).double()[:, None]

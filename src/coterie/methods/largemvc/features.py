@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from coterie.methods.largemvc.rows import SparseRows
 from coterie.methods.several.beside import Beside, row_size
+from coterie.nn.forward import FORWARD_ROWS
 from coterie.ops.anchors import nearest_anchors
 from coterie.ops.kmeans import kmeans
 
@@ -110,7 +111,7 @@ class LandmarkFeatures(nn.Module):
         if self.width == 1:
             alone = torch.zeros(len(rows), 1, dtype=torch.long, device=rows.device)
             return SparseRows(alone, self.scale[alone], self.width)
-        columns, weights = nearest_anchors(rows, self.landmarks, min(_NEAREST, self.width - 1))
+        columns, weights = nearest_anchors(rows, self.landmarks, min(_NEAREST, self.width - 1), FORWARD_ROWS)
         return SparseRows(columns, weights.to(rows) * self.scale[columns], self.width)
 
     def back(self, features: Tensor) -> Tensor:

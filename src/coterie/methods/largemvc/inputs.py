@@ -17,7 +17,7 @@ from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data import Scaler, Views
 from coterie.data.ahead import read_ahead
 from coterie.methods.largemvc.features import ColumnFeatures, LandmarkFeatures, SideBySide
-from coterie.methods.largemvc.rows import Rows, joined, padded
+from coterie.methods.largemvc.rows import Rows, padded
 from coterie.methods.several.guard import Guard, scaled_rows, usable
 from coterie.nn.forward import FORWARD_ROWS
 
@@ -56,15 +56,6 @@ class Seen:
     def double(self) -> Seen:
         """Return the same in double precision."""
         return Seen([x.double() for x in self.rows], self.present.double(), self.corrupt)
-
-    @classmethod
-    def joined(cls, parts: Sequence[Seen]) -> Seen:
-        """Return the rows of several batches, one after another."""
-        return cls(
-            [joined(same) for same in zip(*(part.rows for part in parts), strict=True)],
-            torch.cat([part.present for part in parts]),
-            torch.cat([part.corrupt for part in parts]),
-        )
 
 
 class Inputs(nn.Module):
@@ -163,19 +154,17 @@ class Inputs(nn.Module):
             yield self.see_alike(blocks, there)
 
     def see_alike(self, blocks: Sequence[np.ndarray], there: np.ndarray | None) -> Seen:
-        """Prepare raw rows as `see` does, in parts of one size, the last one padded.
+        """Prepare raw rows as `see` does, padded to whole parts of `FORWARD_ROWS`.
 
-        What is computed of a row then does not depend on the rows around it.
+        Products are taken part by part, so what is found of a row does not depend on how many rows there are.
         """
-        n_rows, parts = len(blocks[0]), []
-        for first in range(0, n_rows, FORWARD_ROWS):
-            part = slice(first, first + FORWARD_ROWS)
-            short = ((0, max(0, part.stop - n_rows)), (0, 0))
-            some = [np.pad(block[part], short) for block in blocks]
-            parts.append(
-                self.see(some, None if there is None else np.pad(there[part], short, constant_values=True))
-            )
-        return Seen.joined(parts).first(n_rows)
+        n_rows = len(blocks[0])
+        short = -n_rows % FORWARD_ROWS
+        if not short:
+            return self.see(blocks, there)
+        more = (0, short), (0, 0)
+        known = None if there is None else np.pad(there, more, constant_values=True)
+        return self.see([np.pad(block, more) for block in blocks], known).first(n_rows)
 
     @torch.no_grad()
     def back(self, features: Sequence[Tensor]) -> list[np.ndarray]:

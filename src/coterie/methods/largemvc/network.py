@@ -43,14 +43,16 @@ class RepresentModule(nn.Module):
         """The thresholds of the layers, above zero."""
         return F.softplus(self.raw_theta)
 
-    def forward(self, layer: int, codes: Tensor, proposals: Sequence[Tensor], present: Tensor) -> Tensor:
-        """Return the next codes, (b, m)."""
+    def forward(
+        self, layer: int, codes: Tensor, proposals: Sequence[Tensor], present: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return the next codes and the mean of what the views want, both (b, m)."""
         carried, theta = codes @ self.residual, self.theta[layer]
+        mean = objective.mean_present(proposals, present)
         if self.per_view:
             steps = [objective.code_step(carried + one @ self.mixing, theta) for one in proposals]
-            return objective.mean_present(steps, present)
-        mean = objective.mean_present(proposals, present)
-        return objective.code_step(carried + mean @ self.mixing, theta)
+            return objective.mean_present(steps, present), mean
+        return objective.code_step(carried + mean @ self.mixing, theta), mean
 
 
 class NoiseModule(nn.Module):
@@ -206,7 +208,7 @@ class UnfoldedNetwork(nn.Module):
                 objective.proposal(codes, score, one, weights[:, v : v + 1])
                 for v, (score, one) in enumerate(zip(found, anchors, strict=True))
             ]
-            codes = self.represent(layer, codes, wanted, present)
+            codes, mean = self.represent(layer, codes, wanted, present)
             lengths = torch.stack(
                 [
                     objective.residuals(size, codes, score, one)
@@ -215,7 +217,7 @@ class UnfoldedNetwork(nn.Module):
                 dim=1,
             )
             weights = self.noise(layer, lengths) if self.noise is not None else weights
-            layers.append(Layer(codes, weights, objective.mean_present(wanted, present), lengths))
+            layers.append(Layer(codes, weights, mean, lengths))
         return layers
 
     def lengths(self, rows: Sequence[Rows], codes: Tensor, layer: int) -> Tensor:

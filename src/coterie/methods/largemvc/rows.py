@@ -4,10 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
@@ -52,6 +50,7 @@ def scores(rows: Rows, anchors: Tensor) -> Tensor:
 
     Examples
     --------
+    >>> import torch
     >>> scores(SparseRows(torch.tensor([[2, 0]]), torch.tensor([[10.0, 1.0]]), 3), torch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[31.]])
     """
@@ -70,6 +69,7 @@ def sums(codes: Tensor, rows: Rows) -> Tensor:
 
     Examples
     --------
+    >>> import torch
     >>> sums(torch.ones(2, 1), SparseRows(torch.tensor([[2], [2]]), torch.tensor([[10.0], [1.0]]), 3))
     tensor([[ 0.,  0., 11.]], dtype=torch.float64)
     """
@@ -87,22 +87,13 @@ def dense(rows: Rows) -> Tensor:
 
     Examples
     --------
+    >>> import torch
     >>> dense(SparseRows(torch.tensor([[2, 0]]), torch.tensor([[10.0, 1.0]]), 3))
     tensor([[ 1.,  0., 10.]])
     """
     if isinstance(rows, Tensor):
         return rows
     return rows.values.new_zeros(len(rows), rows.width).scatter_(1, rows.columns.long(), rows.values)
-
-
-def joined(parts: Sequence[Rows]) -> Rows:
-    """Return the rows of several batches of one kind, one after another."""
-    if isinstance(parts[0], Tensor):
-        return torch.cat([part for part in parts if isinstance(part, Tensor)])
-    few = [part for part in parts if isinstance(part, SparseRows)]
-    return SparseRows(
-        torch.cat([part.columns for part in few]), torch.cat([part.values for part in few]), few[0].width
-    )
 
 
 def padded(rows: Rows, more: int) -> Rows:

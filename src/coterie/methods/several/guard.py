@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from coterie.data import Scaler
+from coterie.nn.forward import FORWARD_ROWS
 from coterie.ops.distances import squared_distances
 
 _CORRUPT = 3.0
@@ -59,7 +60,7 @@ class Guard(nn.Module):
     @torch.no_grad()
     def forward(self, rows: Tensor) -> Tensor:
         """Return which rows are corrupt, (b,)."""
-        return self.distance(rows) > self.limit
+        return torch.cat([self.distance(part) for part in rows.split(FORWARD_ROWS)]) > self.limit
 
 
 def scaled_rows(scaler: Scaler, blocks: Sequence[np.ndarray], counts: np.ndarray) -> list[Tensor]:
