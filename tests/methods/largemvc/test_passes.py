@@ -10,6 +10,8 @@ from coterie.errors import InputError
 from coterie.methods.largemvc import fitting, inputs, passes
 from coterie.methods.largemvc.passes import KeptRows, Passes, row_bytes
 from coterie.methods.largemvc.rows import dense
+from coterie.methods.several import guard
+from coterie.ops import distances
 
 QUICK = {"n_landmarks": 40, "random_state": 0, "n_threads": 1}
 
@@ -150,3 +152,19 @@ def test_rows_that_are_lost_after_the_first_pass_are_missed_only_where_they_are_
         else:
             with pytest.raises(InputError, match=r"view0\.npy changed while it was being read"):
                 LargeMvCNet(3, **QUICK).fit(views)
+
+
+@pytest.mark.parametrize("n_rows", [1, 256, 1500])
+def test_rows_meet_landmarks_and_guards_in_parts_of_one_size(fitted, monkeypatch, n_rows):
+    sizes = set()
+    for module, name in ((distances, "_closeness"), (guard, "squared_distances")):
+        compare = getattr(module, name)
+
+        def watched(rows, *others, compare=compare, name=name):
+            sizes.add((name, len(rows)))
+            return compare(rows, *others)
+
+        monkeypatch.setattr(module, name, watched)
+    views = some_views().select(slice(0, n_rows))
+    assert [len(piece.present) for piece in Passes(fitted.inputs_, views)] == [n_rows]
+    assert sizes == {("_closeness", 256), ("squared_distances", 256)}
