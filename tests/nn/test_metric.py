@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from coterie.nn.metric import KINDS, MetricSpace, choose_metric
+from coterie.nn.metric import KINDS, MetricSpace, choose_metric, fit_metric, share_in_means
 from coterie.ops.neighbours import neighbour_table
 
 
@@ -77,3 +77,28 @@ def test_rows_of_few_features_are_compared_as_they_are():
     choice = choose_metric(torch.rand(100, 3, generator=seeded()), n_neighbors=5, generator=seeded())
     assert choice.kind == "euclidean"
     assert list(choice.agreement) == [("euclidean", 3)]
+
+
+def test_correlation_is_not_tried_where_rows_differ_by_their_means():
+    # Two groups of rows that are larger or smaller in all columns, which correlation would not see.
+    size = torch.repeat_interleave(torch.tensor([-1.0, 1.0]), 60)[:, None]
+    rows = size + 0.8 * torch.randn(120, 20, generator=seeded())
+    assert share_in_means(rows) > 0.25
+    choice = choose_metric(rows, n_neighbors=5, generator=seeded())
+    assert {kind for kind, _ in choice.agreement} == {"euclidean", "whitened"}
+    plain = choose_metric(rows - rows.mean(1, keepdim=True), n_neighbors=5, generator=seeded())
+    assert {kind for kind, _ in plain.agreement} == set(KINDS)
+
+
+def test_correlation_is_used_where_it_is_asked_for_whatever_the_means():
+    rows = torch.arange(40.0)[:, None] + torch.rand(40, 20, generator=seeded())
+    assert fit_metric(rows, "correlation", 5, seeded()).kind == "correlation"
+
+
+def test_the_share_in_means_equals_its_naive_form():
+    rows = torch.randn(30, 7, generator=seeded()).double() + torch.randn(30, 1, generator=seeded(1)).double()
+    whole = sum(float(((column - column.mean()) ** 2).mean()) for column in rows.T)
+    center = float(rows.mean())
+    means = sum((float(row.mean()) - center) ** 2 for row in rows) / 30
+    assert share_in_means(rows) == pytest.approx(7 * means / whole)
+    assert share_in_means(torch.ones(3, 4)) == 0

@@ -19,6 +19,7 @@ KINDS = ("euclidean", "correlation", "whitened")
 _AXES = (256, 64, 32)
 _WIDEST_WHITENING = 4096
 _LEAST_FEATURES = 16
+_MOST_IN_MEANS = 0.25
 _LEAST_NORM = 1e-12
 
 
@@ -139,7 +140,10 @@ def choose_metric(
     Candidates are the kinds of `MetricSpace`, each seen through its 32, 64 or 256 leading principal axes: few
     axes drop noise, and on faces or sensor data drop what matters; the agreement tells which. Fewer than
     32 are not tried, for in a few dimensions neighbours agree whatever the groups are; for the same reason
-    rows of fewer than 16 features are compared as they are.
+    rows of fewer than 16 features are compared as they are. Correlation forgets the mean of each row, so it is not
+    tried where means hold a quarter of the variance: there they are no light or ink to see past, but what rows differ
+    by (measured: .39 on tumours described by thirty sizes and shapes, ACC .63 by correlation and .94 without; .15 at
+    most on the sets of the docs that are compared so, .31 on faces, which are not).
 
     Parameters
     ----------
@@ -162,6 +166,8 @@ def choose_metric(
             continue
         if kind == "whitened" and n_features > _WIDEST_WHITENING:
             continue
+        if kind == "correlation" and len(kinds) > 1 and share_in_means(rows) > _MOST_IN_MEANS:
+            continue
         space = MetricSpace(kind, n_features).to(rows.device).fit(rows)(rows)
         rotated = space @ principal_axes(space, _AXES[0], generator=generator)
         for n_axes in sorted({min(most, rotated.shape[1]) for most in _AXES}, reverse=True):
@@ -169,6 +175,18 @@ def choose_metric(
             agreement[kind, n_axes] = float(shared_neighbours(table).mean())
     kind, n_axes = max(agreement, key=lambda candidate: agreement[candidate])
     return MetricChoice(kind, n_axes, agreement)
+
+
+def share_in_means(rows: Tensor) -> float:
+    """Return the share of the variance of rows (n, D) that lies in how their means differ.
+
+    Examples
+    --------
+    >>> share_in_means(torch.tensor([[1.0, 1.0], [3.0, 3.0]])), share_in_means(torch.tensor([[1.0, 3.0], [3.0, 1.0]]))
+    (1.0, 0.0)
+    """
+    whole = float(rows.var(0, correction=0).sum())
+    return rows.shape[1] * float(rows.mean(1).var(correction=0)) / whole if whole > 0 else 0.0
 
 
 def fit_metric(sample: Tensor, metric: str, n_neighbors: int, generator: torch.Generator) -> MetricChoice:

@@ -9,6 +9,9 @@ import torch
 from torch import Tensor
 
 from coterie.collectives import Collectives
+from coterie.ops.distances import nearest
+
+_LEAST_KEPT = 2 / 3
 
 
 def count_and_sum(rows: Tensor, labels: Tensor, n_clusters: int) -> tuple[Tensor, Tensor]:
@@ -35,6 +38,30 @@ def cluster_means(rows: Tensor, labels: Tensor, n_clusters: int) -> Tensor:
     """
     counts, sums = count_and_sum(rows, labels, n_clusters)
     return sums / counts.clamp(min=1)[:, None]
+
+
+def standing_points(rows: Tensor, labels: Tensor, n_clusters: int) -> Tensor:
+    """Return a point for each cluster, (k, d): the mean of its rows, or the row nearest to it.
+
+    The mean stands for a cluster if at least two thirds of its rows have no other mean nearer. A ring around another
+    cluster has the mean of what it surrounds.
+
+    Examples
+    --------
+    >>> rows = torch.tensor([[-0.2], [-0.1], [-4.0], [-3.0], [3.0], [4.5]])
+    >>> standing_points(rows, torch.tensor([0, 0, 1, 1, 1, 1]), 2)
+    tensor([[-0.1500],
+            [ 3.0000]])
+    """
+    means = cluster_means(rows, labels, n_clusters)
+    found = nearest(rows, means)[0]
+    counts = torch.bincount(labels, minlength=n_clusters)
+    kept = torch.bincount(labels[found == labels], minlength=n_clusters)
+    apart = (rows - means[labels]).square().sum(1)
+    for cluster in ((kept < _LEAST_KEPT * counts) & (counts > 0)).nonzero().squeeze(1):
+        own = (labels == cluster).nonzero().squeeze(1)
+        means[cluster] = rows[own[apart[own].argmin()]]
+    return means
 
 
 class NearestRows:

@@ -12,6 +12,7 @@ from coterie.data import Scaler, as_views
 from coterie.data.batches import Batch, Batches
 from coterie.engine.pairs import NeighbourPairs
 from coterie.methods.pcx import objective, student, training
+from coterie.metrics import accuracy
 from coterie.nn.autoencoder import mlp
 
 
@@ -179,12 +180,40 @@ def test_after_a_student_the_cluster_phase_gathers_what_it_found_without_the_nei
     with_one = PCX(2, student=0.2, **settings).fit(rows)
     assert len(swapped) == 1
     assert [("contrast" in record) for record in with_one.history_] == [True] * 16 + [False] * 4
-    assert "consistency" not in with_one.history_[-1]
+    assert ["consistency" in record for record in with_one.history_[:18]] == [False] * 16 + [True] * 2
     assert (with_one.labels_ == swapped[0].numpy()).mean() > 0.95
     without = PCX(2, student=0, **settings).fit(rows)
     assert len(swapped) == 1
     assert all("contrast" in record for record in without.history_)
     assert "consistency" in without.history_[-1]
+
+
+def rings(n_rows: int = 150) -> tuple[np.ndarray, np.ndarray]:
+    angles = np.linspace(0, 2 * np.pi, n_rows, endpoint=False)
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    return np.concatenate([circle, 3 * circle]).astype(np.float32), np.repeat([0, 1], n_rows)
+
+
+def test_clusters_with_one_mean_are_drawn_apart(monkeypatch):
+    rows, truth = rings()
+    monkeypatch.setattr(training, "correct", lambda *_, **__: torch.from_numpy(truth))
+    settings = {"hidden": (128, 128), "max_epochs": 150, "warmup": 0.2, "batch_size": 100, "random_state": 0}
+    assert accuracy(truth, PCX(2, **settings).fit(rows).labels_) > 0.95
+
+
+def test_rows_keep_the_clusters_of_a_student_until_their_codes_have_gathered(monkeypatch):
+    rows, truth = rings(60)
+    monkeypatch.setattr(training, "correct", lambda *_, **__: torch.from_numpy(truth))
+    settings = {"hidden": (8,), "max_epochs": 20, "warmup": 0.5, "batch_size": 40, "random_state": 0}
+    model = PCX(2, **settings).fit(rows)  # too small a network to part the rings
+    assert (model.labels_ == truth).mean() < 0.9
+    assert ["consistency" in record for record in model.history_] == [False] * 10 + [True] * 10
+    free = PCX(2, hold=0, **settings).fit(rows)
+    assert not any("consistency" in record for record in free.history_)
+    rows, truth = blobs([60, 60])
+    monkeypatch.setattr(training, "correct", lambda *_, **__: truth)
+    easy = PCX(2, **{**settings, "hidden": (64,), "max_epochs": 60}).fit(rows)
+    assert ["consistency" in record for record in easy.history_] == [False] * 30 + [True] * 15 + [False] * 15
 
 
 def test_a_student_that_parts_neighbours_is_not_listened_to(monkeypatch):

@@ -13,7 +13,7 @@ from coterie.engine.loop import Loop
 from coterie.methods.pcx import build, objective
 from coterie.methods.pcx.settings import Settings
 from coterie.methods.pcx.training import PCXTask
-from coterie.ops.groups import count_and_sum
+from coterie.ops.groups import cluster_means, count_and_sum, standing_points
 from coterie.ops.memberships import log_memberships
 
 X = np.random.default_rng(0).normal(size=(120, 6)).astype(np.float32)
@@ -137,6 +137,17 @@ def test_rows_keep_the_start_while_it_is_held_and_go_to_the_nearest_centroid_aft
         theirs = torch.from_numpy((rows + 40) % 4) if held else task.network.distances(mates).argmin(1)
         naive = objective.consistency(log_memberships(distances, task._tau()), theirs)
         torch.testing.assert_close(losses["consistency"].detach(), naive.detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_cluster_whose_mean_is_not_its_own_starts_from_one_of_its_rows(monkeypatch):
+    alternating = torch.arange(120) % 4  # clusters that are nowhere: their means are all but one point
+    monkeypatch.setattr("coterie.methods.pcx.training.partition", lambda *_, **__: alternating)
+    task = task_of()
+    task.start()
+    codes, centroids = task.encode_all(), task.network.centroids
+    torch.testing.assert_close(centroids, standing_points(codes, alternating, 4))
+    assert not torch.allclose(centroids, cluster_means(codes, alternating, 4))
+    torch.testing.assert_close(task.network.sizes, torch.full((4,), 10.0))
 
 
 def test_labels_do_not_depend_on_tau():

@@ -23,7 +23,7 @@ from coterie.methods.pcx.student import correct
 from coterie.nn.contrast import neighbour_contrast
 from coterie.nn.forward import passes
 from coterie.ops.communities import Rating, rating_among
-from coterie.ops.groups import count_and_sum
+from coterie.ops.groups import count_and_sum, standing_points
 from coterie.ops.kmeans import kmeans
 from coterie.ops.matching import match_centers
 from coterie.ops.memberships import log_memberships
@@ -35,6 +35,7 @@ from coterie.store import below
 _SCALE_MEMORY = 0.99
 _IDLE_EPOCHS = 5
 _CODE_NEIGHBOURS = 15
+_GATHERED = 0.99
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,8 @@ class PCXTask:
         self._held: Tensor | None = None
         self._idle = torch.zeros(settings.n_clusters, device=self.device)
         self._noise = torch.Generator(self.device)
-        self._probe = self._draw_probe()
+        self._gathered = False
+        self._probe_rows, self._probe = self._draw_probe()
         self._probe_labels: Tensor | None = None
 
     # The loop's steps
@@ -124,6 +126,8 @@ class PCXTask:
         if mates is not None and batch.partners is not None:
             theirs = self._labels(batch.partners.rows, self.network.distances(mates))
             terms["consistency"] = objective.consistency(log_lambda, theirs)
+        elif self._has_settled() and self._holds_start():
+            terms["consistency"] = objective.consistency(log_lambda, labels)
         return {"loss": self._weighted(terms), **terms}, Assigned(codes.detach(), labels)
 
     @torch.no_grad()
@@ -155,6 +159,9 @@ class PCXTask:
         if self._probe_labels is not None and self.settings.past_burn_in(epoch):
             record["changed"] = float((labels != self._probe_labels).double().mean())
         self._probe_labels = labels
+        if self._held is not None and not self._gathered:
+            same = labels.cpu() == self._held[self._probe_rows]
+            self._gathered = bool(self.collectives.min(float(same.float().mean())) >= _GATHERED)
         if self.settings.may_rescue(epoch):
             self._rescue(codes, distances, labels)
         return record
@@ -163,6 +170,7 @@ class PCXTask:
         """Return the network, the scales and the counters."""
         state = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
         state |= {"scale": self._scale, "idle": self._idle, "started": torch.tensor(self.started)}
+        state |= {"gathered": torch.tensor(self._gathered)}
         optional = {"probe_labels": self._probe_labels, "held": self._held}
         return state | {name: tensor for name, tensor in optional.items() if tensor is not None}
 
@@ -170,7 +178,7 @@ class PCXTask:
         """Go back to what `state` returned."""
         self.network.load_state_dict(below("network.", state))
         self._scale, self._idle = state["scale"].to(self.device), state["idle"].to(self.device)
-        self.started = bool(state["started"])
+        self.started, self._gathered = bool(state["started"]), bool(state["gathered"])
         if "probe_labels" in state:
             self._probe_labels = state["probe_labels"].to(self.device)
         self._held = state.get("held")
@@ -196,8 +204,9 @@ class PCXTask:
                 labels = self._correct(labels, generator)
             labels = agreed(labels, self.collectives)
             self._held = labels.to("cpu", torch.int32)
-            counts, sums = count_and_sum(codes, labels, settings.n_clusters)
-            network.centroids.copy_(sums / counts.clamp(min=1)[:, None])
+            # Two clusters drawn to one point would stay there: that of a ring must not be that of what it surrounds.
+            network.centroids.copy_(standing_points(codes, labels, settings.n_clusters))
+            counts = torch.bincount(labels, minlength=settings.n_clusters)
             network.sizes.copy_(counts * settings.batch_size / len(codes))
         self.started = True
 
@@ -281,9 +290,15 @@ class PCXTask:
 
     def _labels(self, rows: np.ndarray, distances: Tensor) -> Tensor:
         """Return k(n): the start's cluster while it is held, the nearest centroid afterwards."""
-        if self._held is not None and self.settings.holds_start(self._epoch):
+        if self._held is not None and self._holds_start():
             return self._held[rows].to(self.device, torch.long)
         return distances.detach().argmin(1)
+
+    def _holds_start(self) -> bool:
+        """Whether rows keep the clusters of the start: as long as asked, and until their codes have gathered."""
+        if self.settings.holds_start(self._epoch):
+            return True
+        return self.settings.hold > 0 and self._has_settled() and not self._gathered
 
     def _reconstruction(self, mine: Tensor, codes: Tensor, centroids: Tensor, batch: Batch) -> Tensor:
         """Return how far this process's rows are from what their codes and centroids decode to, for all processes."""
@@ -362,11 +377,12 @@ class PCXTask:
 
     # Rows as tensors
 
-    def _draw_probe(self) -> Tensor:
+    def _draw_probe(self) -> tuple[np.ndarray, Tensor]:
+        """Return the numbers of some rows, and the rows."""
         n_rows = self.batches.views.n_rows
         size = min(1024, max(64, n_rows // 32), n_rows)
-        rows = np.random.default_rng([self.seed, 2]).choice(n_rows, size, replace=False)
-        return self._tensor(self.batches.read(np.sort(rows)))
+        rows = np.sort(np.random.default_rng([self.seed, 2]).choice(n_rows, size, replace=False))
+        return rows, self._tensor(self.batches.read(rows))
 
     def _tensor(self, views: list[np.ndarray]) -> Tensor:
         return torch.from_numpy(views[0] if len(views) == 1 else np.hstack(views)).to(self.device)
