@@ -203,6 +203,44 @@ def test_each_curve_has_its_own_panel_with_phases(page):
     assert [note["text"] for note in curves[0]["layout"]["annotations"]] == ["warm-up", "clustering"]
 
 
+def memberships(rows):
+    """Return a change of the model: `predict_proba` gives these shares of two clusters, row by row."""
+    return lambda model: setattr(model, "predict_proba", lambda X: np.resize(rows, (len(X), 2)))
+
+
+@pytest.mark.parametrize(
+    ("shares", "sentence"),
+    [
+        ([[1.0, 0.0]], "The model is sure of every row: none has a confidence below 0.99."),
+        ([[0.995, 0.005], [1.0, 0.0]], "The model is sure of every row: none has a confidence below 0.99."),
+        ([[0.6, 0.4]], "Every row has the same confidence, 0.60: none is less certain than the others."),
+    ],
+)
+def test_rows_that_are_all_as_sure_are_not_listed_as_the_least_certain(page, shares, sentence):
+    found = page(sizes=[30, 0], centres=CENTRES[:2], change=memberships(shares))
+    assert sentence in found.text
+    assert "look here first" not in found.text
+    assert "Runner-up" not in found.text
+
+
+def test_a_sample_of_sure_rows_says_nothing_of_the_others(page):
+    found = page(sizes=[30, 0], centres=CENTRES[:2], change=memberships([[1.0, 0.0]]), max_rows=10)
+    assert "The model is sure of every sampled row:" in found.text
+
+
+def test_one_cluster_leaves_no_row_between_two(page):
+    found = page(sizes=[30], centres=[[0.0, 0.0]])
+    assert "There is only one cluster, so no row lies between two." in found.text
+
+
+def test_sure_rows_do_not_fill_up_the_list_of_the_least_certain(page):
+    shares = np.repeat([[1.0, 0.0]], 30, axis=0)
+    shares[7] = 0.7, 0.3
+    found = page(sizes=[30, 0], centres=CENTRES[:2], change=memberships(shares))
+    assert "The 1 row that the model could place least clearly: look here first." in found.text
+    assert found.texts.count("Runner-up") == 1
+
+
 def test_a_hundred_clusters_fold_away_and_remain_reachable(fitted, tmp_path):
     centres = np.random.default_rng(0).normal(size=(100, 4)) * 50
     model, X = fitted(centres, [5] * 100)

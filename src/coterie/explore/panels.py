@@ -7,7 +7,7 @@ import numpy as np
 from coterie.explore.markup import Html, details, element, join, table
 from coterie.explore.palette import colours
 from coterie.explore.pieces import counted, histogram, listed_rows, section, swatch
-from coterie.explore.summary import Cluster, Summary
+from coterie.explore.summary import SURE, Cluster, Summary
 
 _BARS = 20
 _TABLE_STEPS = 200
@@ -194,8 +194,10 @@ def confidence_panel(summary: Summary) -> Html:
 
 
 def uncertain_panel(summary: Summary) -> Html:
-    """List the rows of which the model is least sure."""
+    """List the rows of which the model is least sure, or say that none stands out."""
     sample = summary.sample
+    if not summary.least_certain:
+        return section("uncertain", "Least certain rows", note=_none_stands_out(summary))
     listed = [
         (
             int(sample.rows[position]),
@@ -213,6 +215,18 @@ def uncertain_panel(summary: Summary) -> Html:
         f"The {counted(len(listed), 'row')}{where} that the model could place least clearly: look here first."
     )
     return section("uncertain", "Least certain rows", shown, note=note)
+
+
+def _none_stands_out(summary: Summary) -> str:
+    """Say in one sentence why there is no row to look at first."""
+    sample = summary.sample
+    if sample.n_clusters == 1:
+        return "There is only one cluster, so no row lies between two."
+    row = "row" if len(sample.rows) == summary.n_rows else "sampled row"
+    if sample.confidence.min() >= SURE:
+        return f"The model is sure of every {row}: none has a confidence below {SURE:g}."
+    alike = f"{sample.confidence.mean():.2f}"
+    return f"Every {row} has the same confidence, {alike}: none is less certain than the others."
 
 
 def training_panel(summary: Summary) -> Html:
