@@ -261,6 +261,19 @@ def test_a_long_training_is_thinned_in_the_table_but_not_in_the_plot(page):
     assert len(found.data["curves"][0]["data"][0]["y"]) == 1000
 
 
+@pytest.mark.parametrize("unit", ["iteration", "sweep"])
+def test_what_is_no_epoch_is_not_called_one(page, unit):
+    def solve(model):
+        model.history_ = [{unit: i, "objective": 1 / (i + 1)} for i in range(1000)]
+
+    found = page(change=solve)
+    assert f"1,000 {unit}s." in found.text
+    assert f"every 5th {unit} and the last" in found.text
+    assert unit.capitalize() in found.texts
+    assert found.data["curves"][0]["data"][0]["hovertemplate"].startswith(f"{unit} %{{x}}")
+    assert "epoch" not in found.text.lower()
+
+
 def test_a_single_cluster_and_no_history_still_make_a_page(page):
     found = page(sizes=[30], centres=[[0.0, 0.0]], change=lambda model: setattr(model, "history_", []))
     assert found.data["curves"] == []

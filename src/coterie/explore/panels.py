@@ -243,7 +243,7 @@ def training_panel(summary: Summary) -> Html:
         for curve in training.curves
     ]
     phases = ", ".join(phase.words for phase in training.phases)
-    note = counted(training.steps, "epoch") + (f" in phases: {phases}." if phases else ".")
+    note = counted(training.steps, training.unit) + (f" in phases: {phases}." if phases else ".")
     return section(
         "training",
         "Training",
@@ -263,13 +263,14 @@ def _curve_table(summary: Summary) -> Html:
     step = -(-training.steps // _TABLE_STEPS)
     shown = sorted({*range(1, training.steps + 1, step), training.steps})
     phase_of = {at: phase.name for phase in training.phases for at in range(phase.start, phase.stop + 1)}
-    headings = ["Epoch", *(["Phase"] if phase_of else []), *(curve.name for curve in training.curves)]
+    first = [training.unit.capitalize(), *(["Phase"] if phase_of else [])]
+    headings = [*first, *(curve.name for curve in training.curves)]
     rows = []
     for at in shown:
         values = (curve.values[at - 1] for curve in training.curves)
         numbers = ["" if value is None else f"{value:.5g}" for value in values]
         rows.append([at, *([phase_of[at]] if phase_of else []), *numbers])
-    caption = "Training" if step == 1 else f"Training, every {step}th epoch and the last"
+    caption = "Training" if step == 1 else f"Training, every {step}th {training.unit} and the last"
     return table(caption, headings, rows)
 
 

@@ -342,7 +342,7 @@ class LargeMvCNet(CostClusterer):
                 fixed=self.fixed_anchors,
                 collectives=collectives,
             )
-            record = {"epoch": len(self.history_), "phase": "sweep", "layer": layer, "objective": value}
+            record = {"sweep": layer, "phase": "sweep", "objective": value}
             self.history_ = [*self.history_, {**record, "seconds": time.perf_counter() - started}]
 
     def _cluster(self, data: Views, seen: Any, began: Start, generator: torch.Generator) -> None:
