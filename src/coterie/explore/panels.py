@@ -8,6 +8,7 @@ from coterie.explore.markup import Html, details, element, join, table
 from coterie.explore.palette import colours
 from coterie.explore.pieces import counted, histogram, listed_rows, section, swatch
 from coterie.explore.summary import SURE, Cluster, Summary
+from coterie.explore.training import curve_title
 
 _BARS = 20
 _TABLE_STEPS = 200
@@ -237,10 +238,10 @@ def training_panel(summary: Summary) -> Html:
     plots = [
         element(
             "figure",
-            element("figcaption", curve.name.replace("_", " ")),
-            element("div", class_="plot curve", role="img", aria_label=_described(curve.name, curve.values)),
+            element("figcaption", title),
+            element("div", class_="plot curve", role="img", aria_label=_described(title, curve.values)),
         )
-        for curve in training.curves
+        for title, curve in zip(_curve_titles(summary), training.curves, strict=True)
     ]
     phases = ", ".join(phase.words for phase in training.phases)
     note = counted(training.steps, training.unit) + (f" in phases: {phases}." if phases else ".")
@@ -251,6 +252,11 @@ def training_panel(summary: Summary) -> Html:
         details("Numbers in a table", _curve_table(summary)),
         note=note,
     )
+
+
+def _curve_titles(summary: Summary) -> list[str]:
+    views = [name for name, _ in summary.views]
+    return [curve_title(curve.name, views) for curve in summary.training.curves]
 
 
 def _described(name: str, values: Iterable[float | None]) -> str:
@@ -264,7 +270,7 @@ def _curve_table(summary: Summary) -> Html:
     shown = sorted({*range(1, training.steps + 1, step), training.steps})
     phase_of = {at: phase.name for phase in training.phases for at in range(phase.start, phase.stop + 1)}
     first = [training.unit.capitalize(), *(["Phase"] if phase_of else [])]
-    headings = [*first, *(curve.name for curve in training.curves)]
+    headings = [*first, *_curve_titles(summary)]
     rows = []
     for at in shown:
         values = (curve.values[at - 1] for curve in training.curves)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
+VIEW_WEIGHT = "view_weight_"  # and the number of the view
 # What a record may count by; the counter's name says what the record is of.
 _COUNTERS = ("epoch", "iteration", "sweep", "step")
 
@@ -65,6 +66,20 @@ class Training:
     phases: list[Phase]
     seconds: float | None
     unit: str
+
+
+def curve_title(name: str, views: Sequence[str]) -> str:
+    """Return what a curve is called on the page; what is of one view has the name of that view.
+
+    Examples
+    --------
+    >>> curve_title("view_weight_1", ["sight", "sound_2"]), curve_title("false_mass", ["sight"])
+    ('weight of sound_2', 'false mass')
+    """
+    number = name.removeprefix(VIEW_WEIGHT)
+    if number != name and number.isdecimal() and int(number) < len(views):
+        return f"weight of {views[int(number)]}"
+    return name.replace("_", " ")
 
 
 def read_history(history: Sequence[Mapping[str, Any]]) -> Training:
