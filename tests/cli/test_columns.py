@@ -98,7 +98,7 @@ def test_gaps_are_told_by_recommend_and_filled_by_fit_and_predict(folder, tmp_pa
     assert "2 cells are empty ('f0'): --fill puts the median of the column there." in said
     fit = ["fit", str(gappy), "--method", "largemvcnet", "-k", "3", "--quiet", "--out", str(tmp_path / "run")]
     assert run(fit) == 2
-    assert "row 2, column 'f0' is NaN: fill it in (--fill at the command line)" in last_error(capsys)
+    assert "row 2, column 'f0' is NaN: fill it in (coterie fit --fill does, and" in last_error(capsys)
     assert run([*fit, "--fill"]) == 0
     values = np.genfromtxt(gappy, delimiter=",", skip_header=1)
     note = json.loads((tmp_path / "run" / "run.json").read_text())
@@ -109,3 +109,32 @@ def test_gaps_are_told_by_recommend_and_filled_by_fit_and_predict(folder, tmp_pa
     with (tmp_path / "o.csv").open() as new, (tmp_path / "run" / "labels.csv").open() as old:
         assert next(csv.DictReader(new))["cluster"] == list(csv.DictReader(old))[2]["cluster"]
     assert run(["report", str(tmp_path / "run"), "--quiet"]) == 0
+
+
+def test_gaps_in_new_rows_are_told_by_their_own_file(folder, tmp_path, capsys):
+    gappy = rewrite(
+        folder / "rows.csv", tmp_path / "new.csv", lambda i, line: ["" if i == 3 else line[0], *line[1:]]
+    )
+    assert run(["predict", str(folder / "run"), str(gappy), "-o", str(tmp_path / "o.csv")]) == 2
+    said = last_error(capsys)
+    assert (
+        "View 'new', row 2, column 'f0' is NaN: fill it in (coterie fit --fill does, and predict after"
+        in said
+    )
+
+
+def test_data_that_lost_the_columns_left_out_are_still_the_data_of_the_run(folder, messy, tmp_path):
+    moved = rewrite(folder / "rows.csv", tmp_path / "moved.csv", lambda i, line: line[::-1])
+    (tmp_path / "said.csv").write_text("row,label\n0,1\n")
+    refine = ["refine", str(messy / "run"), "--labels", str(tmp_path / "said.csv"), "--quiet"]
+    assert run([*refine, "-o", str(tmp_path / "o.csv")]) == 0
+    assert run([*refine, "--data", str(moved), "--out", str(tmp_path / "better")]) == 0
+    assert (tmp_path / "better" / "labels.csv").read_text() == (tmp_path / "o.csv").read_text()
+    assert run(["report", str(tmp_path / "better"), "--quiet"]) == 0
+
+
+def test_a_column_that_cannot_be_left_out_is_told_with_those_that_can(folder, tmp_path, capsys):
+    fit = ["fit", str(folder / "rows.csv"), "-k", "3", "--out", str(tmp_path / "run"), "--drop", "F1"]
+    assert run(fit) == 2
+    assert "'F1', which" in (said := last_error(capsys))
+    assert said.endswith("does not have: its columns are f0, f1, f2, f3, f4.\n")

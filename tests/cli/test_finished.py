@@ -1,5 +1,7 @@
 """What is done with a finished run: `coterie predict`, `evaluate` and `report`."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -52,3 +54,19 @@ def test_report_writes_one_page(folder):
     page = (folder / "run" / "report.html").read_text()
     assert page.startswith("<!")
     assert "rows" in page
+
+
+def test_classes_of_other_rows_are_named_with_their_file(folder, tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("label\n1\n2\n")
+    assert run(["evaluate", str(folder / "run"), "--truth", str(tmp_path / "t.csv")]) == 2
+    assert re.search(
+        r"t\.csv has 2 classes but .*run has 150 rows; give one class per row", last_error(capsys)
+    )
+
+
+def test_one_row_is_spoken_of_as_one(folder, tmp_path, capsys):
+    (tmp_path / "one.csv").write_text("\n".join((folder / "rows.csv").read_text().splitlines()[:2]))
+    assert (
+        run(["predict", str(folder / "run"), str(tmp_path / "one.csv"), "-o", str(tmp_path / "o.csv")]) == 0
+    )
+    assert capsys.readouterr().out.startswith("1 row labelled: ")

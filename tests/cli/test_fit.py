@@ -98,3 +98,11 @@ def test_sigterm_ends_a_fit_in_one_sentence_and_the_same_command_goes_on(tmp_pat
     assert run([*fit, str(tmp_path / "run")]) == 0
     assert run([*fit, str(tmp_path / "whole")]) == 0
     assert (tmp_path / "run" / "labels.csv").read_text() == (tmp_path / "whole" / "labels.csv").read_text()
+
+
+def test_clusters_without_rows_are_not_counted_among_those_found(tmp_path, capsys):
+    np.save(tmp_path / "same.npy", np.repeat([[1.0, 2.0], [5.0, 9.0]], 20, axis=0))
+    arguments = ["fit", str(tmp_path / "same.npy"), "-k", "3", "--method", "largemvcnet"]
+    assert run([*arguments, "--out", str(tmp_path / "run")]) == 0
+    said = capsys.readouterr().out
+    assert "40 rows in 2 clusters (1 of the 3 asked for is empty) by LargeMvCNet in " in said

@@ -1,6 +1,7 @@
 """`coterie recommend`: what it prints."""
 
 import json
+import shlex
 
 import numpy as np
 
@@ -31,3 +32,12 @@ def test_gaps_of_rows_on_disk_are_told_by_recommend(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "Columns used: all 3; they have no names.\n1 cell is empty (2): --fill puts" in said
     assert "--clusters auto --fill --out run" in said
+
+
+def test_the_command_for_a_handful_of_rows_is_one_that_takes_them(tmp_path, capsys, short_training):
+    np.save(tmp_path / "few.npy", np.random.default_rng(0).normal(size=(4, 3)))
+    assert run(["recommend", str(tmp_path / "few.npy")]) == 0
+    said = capsys.readouterr().out
+    assert "2 is a guess" in said
+    command = shlex.split(said.splitlines()[-1])
+    assert run([*command[1:-1], str(tmp_path / "run"), "--set", "max_epochs=2", "--quiet"]) == 0

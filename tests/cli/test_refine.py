@@ -16,8 +16,9 @@ def test_refine_takes_numbers_of_clusters_and_no_words(folder, tmp_path, capsys)
     (tmp_path / "said.csv").write_text("row,label\n0,pro\n5,\n")
     before = (folder / "run" / "labels.csv").read_text()
     assert run(["refine", str(folder / "run"), "--labels", str(tmp_path / "said.csv")]) == 2
-    assert "said.csv has the label 'pro', not a number: a label is the number of a cluster" in last_error(
-        capsys
+    assert (
+        "said.csv has the label 'pro', not a whole number: a label is the number of a cluster"
+        in last_error(capsys)
     )
     (tmp_path / "said.csv").write_text("row,label\n0,2\n5,\n")
     out = str(tmp_path / "o.csv")
@@ -183,3 +184,26 @@ def test_answers_that_are_none_are_refused(folder, tmp_path, capsys, text):
     assert "odd.json does not hold answers" in last_error(capsys)
     assert run(["refine", str(folder / "run")]) == 2
     assert "Say what you know" in last_error(capsys)
+
+
+@pytest.mark.parametrize("label", ["1.5", "True"])
+def test_a_label_that_is_no_whole_number_is_no_cluster(folder, tmp_path, capsys, label):
+    (tmp_path / "said.csv").write_text(f"row,label\n0,{label}\n")
+    assert run(["refine", str(folder / "run"), "--labels", str(tmp_path / "said.csv")]) == 2
+    assert f"said.csv has the label '{label}', not a whole number" in last_error(capsys)
+
+
+def test_fewer_than_no_rows_cannot_be_asked_about(folder, tmp_path, capsys):
+    (tmp_path / "said.csv").write_text("row,label\n0,1\n")
+    refine = [
+        "refine",
+        str(folder / "run"),
+        "--labels",
+        str(tmp_path / "said.csv"),
+        "-o",
+        str(tmp_path / "o.csv"),
+    ]
+    assert run([*refine, "--ask", "-3"]) == 2
+    assert "'--ask'" in last_error(capsys)
+    assert run([*refine, "--ask", "0"]) == 0
+    assert "Worth labelling" not in capsys.readouterr().out
