@@ -7,6 +7,7 @@ import sys
 import time
 
 import numpy as np
+import pytest
 from tests.cli.helpers import FAST, last_error
 
 from coterie.cli import run
@@ -106,3 +107,27 @@ def test_clusters_without_rows_are_not_counted_among_those_found(tmp_path, capsy
     assert run([*arguments, "--out", str(tmp_path / "run")]) == 0
     said = capsys.readouterr().out
     assert "40 rows in 2 clusters (1 of the 3 asked for is empty) by LargeMvCNet in " in said
+
+
+def test_labels_of_one_class_are_refused_where_no_method_was_chosen(folder, tmp_path, capsys):
+    (tmp_path / "one.csv").write_text("row,label\n0,cat\n7,cat\n")
+    fit = [
+        "fit",
+        str(folder / "rows.csv"),
+        "--labels",
+        str(tmp_path / "one.csv"),
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    assert run(fit) == 2
+    assert "one.csv has labels of fewer than two classes, which steer nothing" in last_error(capsys)
+
+
+@pytest.mark.parametrize(("clusters", "told"), [("5", True), ("3", False), ("auto", False)])
+def test_a_number_of_clusters_beside_labels_of_another_is_not_dropped_silently(
+    folder, tmp_path, capsys, clusters, told
+):
+    fit = ["fit", str(folder / "rows.csv"), "--labels", str(folder / "truth.txt"), "-k", clusters, "--quiet"]
+    assert run([*fit, "--out", str(tmp_path / "run")]) == 0
+    sentence = "--clusters 5 was not followed: the labels are of 3 classes, and FUCSMF looks for no other."
+    assert (sentence in capsys.readouterr().err) == told

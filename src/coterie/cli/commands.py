@@ -138,7 +138,7 @@ def fit(
     views = filled(views, values)
     known = None if labels is None else read_some_labels(labels, views.n_rows)
     if found is None:
-        found = recommended(views, known, quiet)
+        found = recommended(views, known, labels, quiet)
     if labels is not None and not found.uses_labels:
         raise InputError(
             f"--labels goes with a method that uses labels, and {found.name} does not; see coterie methods."
@@ -178,6 +178,12 @@ def fit(
         }
     )
     the_run.checkpoint.unlink(missing_ok=True)
+    if labels is not None and cluster_count(clusters) not in ("auto", len(model.cluster_sizes_)):
+        typer.echo(
+            f"coterie: --clusters {clusters} was not followed: the labels are of "
+            f"{counted(len(model.cluster_sizes_), 'class', 'classes')}, and {found.name} looks for no other.",
+            err=True,
+        )
     if not quiet:
         if model.k_choice_ is not None and model.k_choice_.clear:
             typer.echo(model.k_choice_.sentence)

@@ -63,12 +63,17 @@ def what_was_said(
     return words, names
 
 
-def recommended(views: Any, known: Any, quiet: bool) -> Any:
-    """Return the method that is recommended for some rows, and name it."""
+def recommended(views: Any, known: Any, labels: Path | None, quiet: bool) -> Any:
+    """Return the method that is recommended for some rows and the labels of a file, and name it."""
     from coterie.methods.choosing.recommend import recommend as recommend_method
     from coterie.methods.registry import find_method
 
     found = find_method(recommend_method(views, known).method)
+    if labels is not None and not found.uses_labels:
+        raise InputError(
+            f"{labels} has labels of fewer than two classes, which steer nothing: label rows of other classes too, "
+            "or leave --labels out and say --clusters."
+        )
     if not quiet and not is_follower():
         typer.echo(f"Method: {found.name}; coterie recommend says why, --method takes another.")
     return found

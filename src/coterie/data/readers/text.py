@@ -226,7 +226,7 @@ def read_label_column(path: Path, key: str, *, words: bool = True) -> np.ndarray
     else:
         raise InputError(
             f"{path} has {layout.n_columns} columns and none is called {key!r} or label: "
-            "call the column with the labels so, or name it (--column at the command line)."
+            "call the column with the labels so, or name it where there is --column (evaluate, report, explore)."
         )
     texts = [cells[column] for cells in rows[skip:]]
     word = None if words else next((text for text in texts if not is_class_number(text)), None)
