@@ -223,6 +223,11 @@ def test_rows_that_are_all_as_sure_are_not_listed_as_the_least_certain(page, sha
     assert "Runner-up" not in found.text
 
 
+def test_rows_at_the_bounds_count_among_the_sure_and_the_unsure(page):
+    found = page(sizes=[30, 0], centres=CENTRES[:2], change=memberships([[0.5, 0.5], [0.9, 0.1], [0.7, 0.3]]))
+    assert "33% of the rows have a confidence of 0.9 or more, 33% of 0.5 or less." in found.text
+
+
 def test_a_sample_of_sure_rows_says_nothing_of_the_others(page):
     found = page(sizes=[30, 0], centres=CENTRES[:2], change=memberships([[1.0, 0.0]]), max_rows=10)
     assert "The model is sure of every sampled row:" in found.text
@@ -272,6 +277,14 @@ def test_what_is_no_epoch_is_not_called_one(page, unit):
     assert unit.capitalize() in found.texts
     assert found.data["curves"][0]["data"][0]["hovertemplate"].startswith(f"{unit} %{{x}}")
     assert "epoch" not in found.text.lower()
+
+
+def test_a_phase_that_only_repeats_what_its_steps_are_is_not_told(page):
+    sweeps = [{"sweep": i, "phase": "sweep", "objective": 1.0} for i in range(3)]
+    trained = [{"epoch": 0, "phase": "train", "loss": 1.0}, *sweeps]
+    assert "3 sweeps. " in page(change=lambda model: setattr(model, "history_", sweeps)).text
+    mixed = page(change=lambda model: setattr(model, "history_", trained)).text
+    assert "4 steps in phases: train (1), sweep (2 to 4)." in mixed
 
 
 def test_a_single_cluster_and_no_history_still_make_a_page(page):

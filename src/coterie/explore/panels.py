@@ -182,10 +182,11 @@ def _bar(percent: float, colour: str | None = None) -> Html:
 def confidence_panel(summary: Summary) -> Html:
     """Show how sure the model is: a histogram drawn with plain boxes, and its numbers."""
     counts = summary.histogram
-    share = counts / counts.sum()
     edges = np.linspace(0, 1, len(counts) + 1)
-    sure = float(share[edges[:-1] >= 0.9 - 1e-9].sum())
-    unsure = float(share[edges[1:] <= 0.5 + 1e-9].sum())
+    sample = summary.sample
+    # Not from the histogram: a row at 0.5 lies in the step that begins there. Memberships may be float32.
+    sure = float(np.average(sample.confidence >= 0.9 - 1e-6, weights=sample.weights))
+    unsure = float(np.average(sample.confidence <= 0.5 + 1e-6, weights=sample.weights))
     words = f"{sure:.0%} of the rows have a confidence of 0.9 or more, {unsure:.0%} of 0.5 or less."
     note = f"Membership of a row in its own cluster. {words}"
     if len(summary.sample.rows) < summary.n_rows:
@@ -243,7 +244,8 @@ def training_panel(summary: Summary) -> Html:
         )
         for title, curve in zip(_curve_titles(summary), training.curves, strict=True)
     ]
-    phases = ", ".join(phase.words for phase in training.phases)
+    told = [phase for phase in training.phases if phase.name != training.unit or len(training.phases) > 1]
+    phases = ", ".join(phase.words for phase in told)
     note = counted(training.steps, training.unit) + (f" in phases: {phases}." if phases else ".")
     return section(
         "training",
