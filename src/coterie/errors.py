@@ -1,4 +1,6 @@
-"""The one exception that a user's input can cause."""
+"""The one exception that a user's input can cause, and words that its sentences share."""
+
+from collections.abc import Sequence
 
 
 class InputError(ValueError):
@@ -7,3 +9,15 @@ class InputError(ValueError):
     The message is one sentence that names the culprit and says what to do. The command line prints it
     without a traceback; in Python it is a `ValueError`, as scikit-learn's users expect.
     """
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """List names in a sentence, and how many more there are.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")

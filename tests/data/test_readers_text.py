@@ -153,7 +153,7 @@ def test_a_mark_at_the_start_of_a_text_tells_its_encoding(encoding, tmp_path):
 def test_true_and_false_are_one_and_zero(tmp_path):
     views = read_views(write(tmp_path, "active,paid,size\nTrue,FALSE,2\nfalse,true,\n"))
     np.testing.assert_array_equal(views.read(slice(None))[0], [[1, 0, 2], [0, 1, np.nan]])
-    with pytest.raises(InputError, match="has the label 'true', not a number"):
+    with pytest.raises(InputError, match="has the label 'true', not a whole number"):
         read_labels(write(tmp_path, "row,label\n0,true\n1,3\n"), words=False)
 
 

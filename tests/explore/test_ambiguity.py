@@ -200,6 +200,26 @@ def test_the_report_of_mvsib_with_missing_views_has_all_its_parts(mvsib, tmp_pat
     assert swatches == [line["line"]["color"] for line in course["data"]]
 
 
+def test_the_curves_of_view_weights_have_the_names_of_the_views(mvsib, tmp_path):
+    model, data = mvsib
+    for given in (data, dict(reversed(data.items())), list(data.values())):
+        page = write_report(model, given, tmp_path / "r.html", embedding="pca").read_text("utf-8")
+        captions = re.findall("<figcaption>(.*?)</figcaption>", page)
+        assert [one for one in captions if "weight" in one] == ["weight of left", "weight of &lt;right&gt;"]
+        assert '<th scope="col">weight of left</th>' in page
+        assert 'aria-label="Curve of weight of left, from ' in page
+
+
+def test_the_report_shows_views_as_they_were_in_fit_whatever_order_they_come_in(mvsib):
+    model, data = mvsib
+    want = look(model, data)
+    for given in (dict(reversed(data.items())), list(data.values())):
+        found = look(model, given)
+        assert found.views == want.views == [("left", 4), ("<right>", 5)]
+        assert [view.missing for view in found.viewing.views] == [0, 7]
+        assert found.viewing.views == want.viewing.views
+
+
 def test_missing_views_are_estimated_from_a_sample(mvsib):
     model, data = mvsib
     found = look(model, data, max_rows=60)

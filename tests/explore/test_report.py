@@ -203,6 +203,49 @@ def test_each_curve_has_its_own_panel_with_phases(page):
     assert [note["text"] for note in curves[0]["layout"]["annotations"]] == ["warm-up", "clustering"]
 
 
+def memberships(rows):
+    """Return a change of the model: `predict_proba` gives these shares of two clusters, row by row."""
+    return lambda model: setattr(model, "predict_proba", lambda X: np.resize(rows, (len(X), 2)))
+
+
+@pytest.mark.parametrize(
+    ("shares", "sentence"),
+    [
+        ([[1.0, 0.0]], "The model is sure of every row: none has a confidence below 0.99."),
+        ([[0.995, 0.005], [1.0, 0.0]], "The model is sure of every row: none has a confidence below 0.99."),
+        ([[0.6, 0.4]], "Every row has the same confidence, 0.60: none is less certain than the others."),
+    ],
+)
+def test_rows_that_are_all_as_sure_are_not_listed_as_the_least_certain(page, shares, sentence):
+    found = page(sizes=[30, 0], centres=CENTRES[:2], change=memberships(shares))
+    assert sentence in found.text
+    assert "look here first" not in found.text
+    assert "Runner-up" not in found.text
+
+
+def test_rows_at_the_bounds_count_among_the_sure_and_the_unsure(page):
+    found = page(sizes=[30, 0], centres=CENTRES[:2], change=memberships([[0.5, 0.5], [0.9, 0.1], [0.7, 0.3]]))
+    assert "33% of the rows have a confidence of 0.9 or more, 33% of 0.5 or less." in found.text
+
+
+def test_a_sample_of_sure_rows_says_nothing_of_the_others(page):
+    found = page(sizes=[30, 0], centres=CENTRES[:2], change=memberships([[1.0, 0.0]]), max_rows=10)
+    assert "The model is sure of every sampled row:" in found.text
+
+
+def test_one_cluster_leaves_no_row_between_two(page):
+    found = page(sizes=[30], centres=[[0.0, 0.0]])
+    assert "There is only one cluster, so no row lies between two." in found.text
+
+
+def test_sure_rows_do_not_fill_up_the_list_of_the_least_certain(page):
+    shares = np.repeat([[1.0, 0.0]], 30, axis=0)
+    shares[7] = 0.7, 0.3
+    found = page(sizes=[30, 0], centres=CENTRES[:2], change=memberships(shares))
+    assert "The 1 row that the model could place least clearly: look here first." in found.text
+    assert found.texts.count("Runner-up") == 1
+
+
 def test_a_hundred_clusters_fold_away_and_remain_reachable(fitted, tmp_path):
     centres = np.random.default_rng(0).normal(size=(100, 4)) * 50
     model, X = fitted(centres, [5] * 100)
@@ -221,6 +264,27 @@ def test_a_long_training_is_thinned_in_the_table_but_not_in_the_plot(page):
     found = page(change=lengthen)
     assert "every 5th epoch" in found.text
     assert len(found.data["curves"][0]["data"][0]["y"]) == 1000
+
+
+@pytest.mark.parametrize("unit", ["iteration", "sweep"])
+def test_what_is_no_epoch_is_not_called_one(page, unit):
+    def solve(model):
+        model.history_ = [{unit: i, "objective": 1 / (i + 1)} for i in range(1000)]
+
+    found = page(change=solve)
+    assert f"1,000 {unit}s." in found.text
+    assert f"every 5th {unit} and the last" in found.text
+    assert unit.capitalize() in found.texts
+    assert found.data["curves"][0]["data"][0]["hovertemplate"].startswith(f"{unit} %{{x}}")
+    assert "epoch" not in found.text.lower()
+
+
+def test_a_phase_that_only_repeats_what_its_steps_are_is_not_told(page):
+    sweeps = [{"sweep": i, "phase": "sweep", "objective": 1.0} for i in range(3)]
+    trained = [{"epoch": 0, "phase": "train", "loss": 1.0}, *sweeps]
+    assert "3 sweeps. " in page(change=lambda model: setattr(model, "history_", sweeps)).text
+    mixed = page(change=lambda model: setattr(model, "history_", trained)).text
+    assert "4 steps in phases: train (1), sweep (2 to 4)." in mixed
 
 
 def test_a_single_cluster_and_no_history_still_make_a_page(page):

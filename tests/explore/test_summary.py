@@ -31,7 +31,7 @@ def test_typical_rows_are_near_the_mean_and_unsure_rows_have_the_lowest_membersh
 
 
 def test_least_certain_rows_come_with_their_second_cluster(fitted):
-    model, X = fitted(CENTRES, [30, 20, 10])
+    model, X = fitted(np.divide(CENTRES, 2), [30, 20, 10])
     found = summarise(model, X, embedding="pca")
     memberships = model.predict_proba(X)
     order = np.argsort(memberships.max(axis=1))

@@ -1,3 +1,5 @@
+import pytest
+
 from coterie.explore.training import Curve, Phase, read_history
 
 
@@ -18,6 +20,21 @@ def test_phases_are_stretches_of_positions_although_epochs_start_again():
     history = [{"epoch": 1, "phase": p} for p in ("a", "a", "b", "a")]
     assert read_history(history).phases == [Phase("a", 1, 2), Phase("b", 3, 3), Phase("a", 4, 4)]
     assert read_history([{"loss": 1.0}]).phases == []
+
+
+@pytest.mark.parametrize(
+    ("history", "unit"),
+    [
+        ([{"epoch": 0}, {"epoch": 1}], "epoch"),
+        ([{"iteration": 0, "objective": 1.0}], "iteration"),
+        ([{"epoch": 0}, {"sweep": 0}], "step"),
+        ([], "epoch"),
+    ],
+)
+def test_steps_are_called_by_what_the_records_count(history, unit):
+    found = read_history(history)
+    assert found.unit == unit
+    assert unit not in [curve.name for curve in found.curves]
 
 
 def test_seconds_add_up_and_are_unknown_without_records():

@@ -27,6 +27,7 @@ from coterie.cli.arguments import (
     read_shape,
 )
 from coterie.cli.inputs import (
+    counted,
     data_of,
     fill_values,
     filled,
@@ -38,6 +39,7 @@ from coterie.cli.inputs import (
     read_data,
     read_new_rows,
     recommended,
+    said_of_clusters,
     said_of_columns,
     said_of_gaps,
     spoken_warnings,
@@ -136,7 +138,7 @@ def fit(
     views = filled(views, values)
     known = None if labels is None else read_some_labels(labels, views.n_rows)
     if found is None:
-        found = recommended(views, known, quiet)
+        found = recommended(views, known, labels, quiet)
     if labels is not None and not found.uses_labels:
         raise InputError(
             f"--labels goes with a method that uses labels, and {found.name} does not; see coterie methods."
@@ -176,11 +178,17 @@ def fit(
         }
     )
     the_run.checkpoint.unlink(missing_ok=True)
+    if labels is not None and cluster_count(clusters) not in ("auto", len(model.cluster_sizes_)):
+        typer.echo(
+            f"coterie: --clusters {clusters} was not followed: the labels are of "
+            f"{counted(len(model.cluster_sizes_), 'class', 'classes')}, and {found.name} looks for no other.",
+            err=True,
+        )
     if not quiet:
         if model.k_choice_ is not None and model.k_choice_.clear:
             typer.echo(model.k_choice_.sentence)
-        n_clusters = len(model.cluster_sizes_)
-        typer.echo(f"{views.n_rows} rows in {n_clusters} clusters by {found.name} in {seconds:.1f} s: {out}")
+        said = said_of_clusters(model.cluster_sizes_)
+        typer.echo(f"{views.n_rows} rows in {said} by {found.name} in {seconds:.1f} s: {out}")
 
 
 @app.command()
@@ -201,7 +209,7 @@ def predict(
     found, confidence = model.assign(views)
     write_labels(output, found, confidence, getattr(model, "names_", None))
     if not quiet:
-        typer.echo(f"{views.n_rows} rows labelled: {output}")
+        typer.echo(f"{counted(views.n_rows, 'row')} labelled: {output}")
 
 
 @app.command()
@@ -216,7 +224,14 @@ def evaluate(
     from coterie.metrics import score_all
 
     model, _ = load_model(run)
-    for name, value in score_all(read_classes(truth, column), model.labels_).items():
+    classes = read_classes(truth, column)
+    if len(classes) != len(model.labels_):
+        have, need = counted(len(classes), "class", "classes"), counted(len(model.labels_), "row")
+        raise InputError(
+            f"{truth} has {have} but {run} has {need}; "
+            "give one class per row of the data that were fitted, in the same order."
+        )
+    for name, value in score_all(classes, model.labels_).items():
         typer.echo(f"{name:16} {value:.4f}")
 
 
@@ -245,7 +260,9 @@ def refine(
     keep: Annotated[
         bool, typer.Option("--keep/--no-keep", help="Whether clusters you did not speak of go on.")
     ] = True,
-    ask: Annotated[int, typer.Option(help="How many rows to name that are worth labelling next.")] = 10,
+    ask: Annotated[
+        int, typer.Option(min=0, help="How many rows to name that are worth labelling next.")
+    ] = 10,
     data: MovedData = None,
     output: Annotated[
         Path | None,
@@ -291,7 +308,8 @@ def refine(
         typer.echo(
             f"{moved} of {views.n_rows} rows changed, {len(refined.classes)} classes: {out or written}"
         )
-        typer.echo(f"Worth labelling next: rows {', '.join(map(str, refined.ask))}")
+        if len(refined.ask):
+            typer.echo(f"Worth labelling next: rows {', '.join(map(str, refined.ask))}")
 
 
 @app.command()

@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from coterie.errors import InputError
+from coterie.errors import InputError, listed
 
 
 def is_follower() -> bool:
@@ -63,12 +63,17 @@ def what_was_said(
     return words, names
 
 
-def recommended(views: Any, known: Any, quiet: bool) -> Any:
-    """Return the method that is recommended for some rows, and name it."""
+def recommended(views: Any, known: Any, labels: Path | None, quiet: bool) -> Any:
+    """Return the method that is recommended for some rows and the labels of a file, and name it."""
     from coterie.methods.choosing.recommend import recommend as recommend_method
     from coterie.methods.registry import find_method
 
     found = find_method(recommend_method(views, known).method)
+    if labels is not None and not found.uses_labels:
+        raise InputError(
+            f"{labels} has labels of fewer than two classes, which steer nothing: label rows of other classes too, "
+            "or leave --labels out and say --clusters."
+        )
     if not quiet and not is_follower():
         typer.echo(f"Method: {found.name}; coterie recommend says why, --method takes another.")
     return found
@@ -112,30 +117,45 @@ def said_of_gaps(views: Any) -> str:
     ]
     cells = "1 cell is empty" if total == 1 else f"{total:,} cells are empty"
     return (
-        f"{cells} ({named(columns)}): --fill puts the median of the column there. If a gap means something, drop the "
-        "column or write what it means."
+        f"{cells} ({listed(columns)}): --fill puts the median of the column there. If a gap means something, drop "
+        "the column or write what it means."
     )
+
+
+def counted(number: int, one: str, more: str | None = None) -> str:
+    """Write a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2, "class", "classes")
+    ('1 row', '2 classes')
+    """
+    return f"{number} {one if number == 1 else more or one + 's'}"
+
+
+def said_of_clusters(sizes: Sequence[int]) -> str:
+    """Say how many clusters have rows, and how many have none.
+
+    Examples
+    --------
+    >>> said_of_clusters([3, 4]), said_of_clusters([7, 0, 0])
+    ('2 clusters', '1 cluster (2 of the 3 asked for are empty)')
+    """
+    empty = sum(size == 0 for size in sizes)
+    used = counted(len(sizes) - empty, "cluster")
+    are = "is" if empty == 1 else "are"
+    return used if not empty else f"{used} ({empty} of the {len(sizes)} asked for {are} empty)"
 
 
 def said_of_columns(views: Any) -> str:
     """Name the columns of a table, or the views."""
     if views.n_views > 1:
         shown = [f"{name} ({dim:,})" for name, dim in zip(views.names, views.dims, strict=True)]
-        return f"Views and their columns: {named(shown)}."
+        return f"Views and their columns: {listed(shown)}."
     names = views.feature_names[0]
-    return f"Columns used: {f'all {views.dims[0]:,}; they have no names' if names is None else named(names)}."
-
-
-def named(names: Sequence[str], most: int = 12) -> str:
-    """List names, and how many more there are.
-
-    Examples
-    --------
-    >>> named(["a", "b", "c"], 2)
-    'a, b and 1 more'
-    """
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+    return (
+        f"Columns used: {f'all {views.dims[0]:,}; they have no names' if names is None else listed(names)}."
+    )
 
 
 def read_new_rows(path: Path, the_run: Any, drop: list[str] | None) -> Any:
@@ -146,10 +166,10 @@ def read_new_rows(path: Path, the_run: Any, drop: list[str] | None) -> Any:
     columns, there = facts.get("columns"), column_names(path)
     if drop is None:
         drop = [name for name in the_run.dropped if name in there or not (there or columns)]
-    by_name = columns and set(columns) & set(there) and len(set(there)) == len(there)
+    by_name = _found_by_name(columns, there)
     if columns and there and not set(columns) & set(there):
         typer.echo(
-            f"coterie: {path} has no column called {named(columns)}, as {the_run.folder} was fitted on: its columns "
+            f"coterie: {path} has no column called {listed(columns)}, as {the_run.folder} was fitted on: its columns "
             "are taken in their order.",
             err=True,
         )
@@ -157,13 +177,19 @@ def read_new_rows(path: Path, the_run: Any, drop: list[str] | None) -> Any:
         missing = [repr(name) for name in columns if name not in there]
         if missing:
             raise InputError(
-                f"{path} lacks {named(missing)}: new rows need every column that {the_run.folder} was fitted on."
+                f"{path} lacks {listed(missing)}: new rows need every column that {the_run.folder} was fitted on."
             )
         drop = [name for name in there if name not in columns]
     views = filled(read_data(path, drop), facts.get("fill"))
     if by_name and list(views.feature_names[0]) != columns:
         views = as_views(views, views={views.names[0]: columns})
+    views.check()  # the model would call them by the name of the file it was fitted on
     return views
+
+
+def _found_by_name(columns: list[str] | None, there: Sequence[str]) -> bool:
+    """Whether the columns of a fit can be found in a file by their names."""
+    return bool(columns and set(columns) & set(there)) and len(set(there)) == len(there)
 
 
 def read_classes(path: Path, column: str | None) -> Any:
@@ -174,7 +200,7 @@ def read_classes(path: Path, column: str | None) -> Any:
         return read_labels(path)
     there = column_names(path)
     if there and column not in there:
-        raise InputError(f"--column {column}: {path} has no such column; it has {named(there)}.")
+        raise InputError(f"--column {column}: {path} has no such column; it has {listed(there)}.")
     return read_labels(path, column)
 
 
@@ -194,11 +220,17 @@ def in_memory_or_not(views: Any, path: Path, quiet: bool) -> Any:
 
 def data_of(the_run: Any, moved_to: Path | None) -> Any:
     """Return the rows that a run was fitted on."""
+    from coterie.data import column_names
+
     facts = the_run.read_note()
     where = moved_to if moved_to is not None else Path(facts["data"])
     if not where.exists():
         raise InputError(f"The data are not at {where}; give --data the place where they are now.")
-    views = filled(read_data(where, the_run.dropped), facts.get("fill"))
+    there = column_names(where)
+    if _found_by_name(facts.get("columns"), there) and not set(the_run.dropped) <= set(there):
+        views = read_new_rows(where, the_run, None)  # a file from which columns were taken out since
+    else:
+        views = filled(read_data(where, the_run.dropped), facts.get("fill"))
     if views.n_rows != facts["rows"]:
         raise InputError(
             f"The data have {views.n_rows} rows, the run had {facts['rows']}; give --data the same rows."

@@ -251,8 +251,8 @@ class Views:
         )
         if np.isnan(value):
             return (
-                f"{where} is NaN: fill it in (--fill at the command line) or remove the row (a missing view is a row "
-                "that is all NaN)."
+                f"{where} is NaN: fill it in (coterie fit --fill does, and predict after it) or remove the row (a "
+                "missing view is a row that is all NaN)."
             )
         return f"{where} is inf or too large for float32 (3.4e38): correct the value or remove the row."
 

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from coterie.explore.training import Curve, Training
+from coterie.explore.training import VIEW_WEIGHT, Curve, Training
 
-_VIEW_WEIGHT = "view_weight_"
 # From the name in a record to its name here and what it means: numbers from 0 to 1, which share one figure.
 _SHARES = {
     "changed": (
@@ -117,7 +116,7 @@ def read_course(training: Training, views: Sequence[str]) -> Course | None:
     shares = dict(_SHARES)
     if len(views) > 1:
         for v, view in enumerate(views):
-            shares[f"{_VIEW_WEIGHT}{v}"] = (f"Weight of {view}", "What this view counts in the consensus.")
+            shares[f"{VIEW_WEIGHT}{v}"] = (f"Weight of {view}", "What this view counts in the consensus.")
     measured = [curves[name] for name in (*shares, *_AMOUNTS) if name in curves]
     if not measured:
         return None

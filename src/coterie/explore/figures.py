@@ -153,7 +153,7 @@ def _curve_figure(curve: Curve, training: Training) -> dict[str, Any]:
         "mode": "lines+markers" if few else "lines",
         "x": steps,
         "y": curve.values,
-        "hovertemplate": "epoch %{x}<br>%{y:.5g}<extra></extra>",
+        "hovertemplate": f"{training.unit} %{{x}}<br>%{{y:.5g}}<extra></extra>",
         "connectgaps": False,
     }
     bands, names = [], []

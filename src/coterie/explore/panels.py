@@ -7,7 +7,8 @@ import numpy as np
 from coterie.explore.markup import Html, details, element, join, table
 from coterie.explore.palette import colours
 from coterie.explore.pieces import counted, histogram, listed_rows, section, swatch
-from coterie.explore.summary import Cluster, Summary
+from coterie.explore.summary import SURE, Cluster, Summary
+from coterie.explore.training import curve_title
 
 _BARS = 20
 _TABLE_STEPS = 200
@@ -181,10 +182,11 @@ def _bar(percent: float, colour: str | None = None) -> Html:
 def confidence_panel(summary: Summary) -> Html:
     """Show how sure the model is: a histogram drawn with plain boxes, and its numbers."""
     counts = summary.histogram
-    share = counts / counts.sum()
     edges = np.linspace(0, 1, len(counts) + 1)
-    sure = float(share[edges[:-1] >= 0.9 - 1e-9].sum())
-    unsure = float(share[edges[1:] <= 0.5 + 1e-9].sum())
+    sample = summary.sample
+    # Not from the histogram: a row at 0.5 lies in the step that begins there. Memberships may be float32.
+    sure = float(np.average(sample.confidence >= 0.9 - 1e-6, weights=sample.weights))
+    unsure = float(np.average(sample.confidence <= 0.5 + 1e-6, weights=sample.weights))
     words = f"{sure:.0%} of the rows have a confidence of 0.9 or more, {unsure:.0%} of 0.5 or less."
     note = f"Membership of a row in its own cluster. {words}"
     if len(summary.sample.rows) < summary.n_rows:
@@ -194,8 +196,10 @@ def confidence_panel(summary: Summary) -> Html:
 
 
 def uncertain_panel(summary: Summary) -> Html:
-    """List the rows of which the model is least sure."""
+    """List the rows of which the model is least sure, or say that none stands out."""
     sample = summary.sample
+    if not summary.least_certain:
+        return section("uncertain", "Least certain rows", note=_none_stands_out(summary))
     listed = [
         (
             int(sample.rows[position]),
@@ -215,6 +219,18 @@ def uncertain_panel(summary: Summary) -> Html:
     return section("uncertain", "Least certain rows", shown, note=note)
 
 
+def _none_stands_out(summary: Summary) -> str:
+    """Say in one sentence why there is no row to look at first."""
+    sample = summary.sample
+    if sample.n_clusters == 1:
+        return "There is only one cluster, so no row lies between two."
+    row = "row" if len(sample.rows) == summary.n_rows else "sampled row"
+    if sample.confidence.min() >= SURE:
+        return f"The model is sure of every {row}: none has a confidence below {SURE:g}."
+    alike = f"{sample.confidence.mean():.2f}"
+    return f"Every {row} has the same confidence, {alike}: none is less certain than the others."
+
+
 def training_panel(summary: Summary) -> Html:
     """Show the training curves, each on its own scale; drawn by the page's script, with a table behind."""
     training = summary.training
@@ -223,13 +239,14 @@ def training_panel(summary: Summary) -> Html:
     plots = [
         element(
             "figure",
-            element("figcaption", curve.name.replace("_", " ")),
-            element("div", class_="plot curve", role="img", aria_label=_described(curve.name, curve.values)),
+            element("figcaption", title),
+            element("div", class_="plot curve", role="img", aria_label=_described(title, curve.values)),
         )
-        for curve in training.curves
+        for title, curve in zip(_curve_titles(summary), training.curves, strict=True)
     ]
-    phases = ", ".join(phase.words for phase in training.phases)
-    note = counted(training.steps, "epoch") + (f" in phases: {phases}." if phases else ".")
+    told = [phase for phase in training.phases if phase.name != training.unit or len(training.phases) > 1]
+    phases = ", ".join(phase.words for phase in told)
+    note = counted(training.steps, training.unit) + (f" in phases: {phases}." if phases else ".")
     return section(
         "training",
         "Training",
@@ -237,6 +254,11 @@ def training_panel(summary: Summary) -> Html:
         details("Numbers in a table", _curve_table(summary)),
         note=note,
     )
+
+
+def _curve_titles(summary: Summary) -> list[str]:
+    views = [name for name, _ in summary.views]
+    return [curve_title(curve.name, views) for curve in summary.training.curves]
 
 
 def _described(name: str, values: Iterable[float | None]) -> str:
@@ -249,13 +271,14 @@ def _curve_table(summary: Summary) -> Html:
     step = -(-training.steps // _TABLE_STEPS)
     shown = sorted({*range(1, training.steps + 1, step), training.steps})
     phase_of = {at: phase.name for phase in training.phases for at in range(phase.start, phase.stop + 1)}
-    headings = ["Epoch", *(["Phase"] if phase_of else []), *(curve.name for curve in training.curves)]
+    first = [training.unit.capitalize(), *(["Phase"] if phase_of else [])]
+    headings = [*first, *_curve_titles(summary)]
     rows = []
     for at in shown:
         values = (curve.values[at - 1] for curve in training.curves)
         numbers = ["" if value is None else f"{value:.5g}" for value in values]
         rows.append([at, *([phase_of[at]] if phase_of else []), *numbers])
-    caption = "Training" if step == 1 else f"Training, every {step}th epoch and the last"
+    caption = "Training" if step == 1 else f"Training, every {step}th {training.unit} and the last"
     return table(caption, headings, rows)
 
 

@@ -96,6 +96,7 @@ def listed_rows(
     halves = [
         table(f"{caption}, {which}", heads, part, quiet=True)
         for which, part in (("first half", rows[:half]), ("second half", rows[half:]))
+        if part
     ]
     return element("div", *halves, class_="columns")
 

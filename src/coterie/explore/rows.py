@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.data import as_views
+from coterie.data import Views, as_views
 from coterie.errors import InputError
 
 _CHUNK_BYTES = 64 * 2**20
@@ -31,9 +31,11 @@ class Table:
 
     def __init__(self, X: Any, model: Any, feature_names: Any = None) -> None:
         self._whole = as_views(X)
+        if self._whole.n_views > 1:
+            self._whole = _as_fitted(self._whole, model)
         self._takes_views = hasattr(model, "view_names_in_") or self._whole.n_views > 1
         self._groups = model.get_params().get("views") if self._whole.n_views == 1 else None
-        self._shown = as_views(self._whole, views=self._groups)
+        self._shown = _as_fitted(as_views(self._whole, views=self._groups), model)
         self.n_rows = self._whole.n_rows
         self.views = list(zip(self._shown.names, self._shown.dims, strict=True))
         self.feature_names = self._names(feature_names)
@@ -95,6 +97,12 @@ class Table:
                 f"feature_names has {len(stored)} lists but X has {len(self.views)} views; give one per view."
             )
         return [_checked_names(names, *view) for names, view in zip(stored, self.views, strict=True)]
+
+
+def _as_fitted(views: Views, model: Any) -> Views:
+    """Give the views the names and the order they had in `fit`, where the model remembers them."""
+    names = getattr(model, "view_names_in_", None)
+    return views if names is None else views.arranged([str(name) for name in names])
 
 
 def _checked_names(names: Sequence[str] | None, view: str, dim: int) -> Sequence[str]:

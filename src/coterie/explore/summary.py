@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 _TYPICAL_ROWS = 5
 _UNSURE_ROWS = 3
 _LEAST_CERTAIN_ROWS = 20
+# A row with this membership is sure, and rows that differ by less than this are equally so.
+SURE = 0.99
+_SAME = 1e-3
 _HISTOGRAM_BINS = 20
 _PACKAGES = ("coterie", "numpy", "scipy", "scikit-learn", "torch")
 
@@ -114,7 +117,7 @@ class Summary:
     projection : Projection
         Where they lie on the map.
     least_certain : list of int
-        Positions in the sample, the lowest confidence first.
+        Positions in the sample, the lowest confidence first; none where all rows are sure, or equally so.
     histogram : ndarray of shape (bins,)
         Estimated rows of the data by confidence, in equal steps from 0 to 1.
     thumbnails : Thumbnails or None
@@ -222,7 +225,7 @@ def summarise(
     numbers = np.asarray(getattr(model, "classes_", np.arange(sample.n_clusters))).tolist()
     titles = [cluster_title(number, names) for number in numbers]
     clusters = describe_clusters(sample, titles, features, sizes, classes, labels)
-    least_certain = np.argsort(sample.confidence, kind="stable")[:_LEAST_CERTAIN_ROWS].tolist()
+    least_certain = _least_certain(sample.confidence)
     shown = {row for c in clusters for row in [c.exemplar, *c.typical] if row is not None}
     shown.update(sample.rows[least_certain].tolist())
     coding = read_coding(model, table, labels, layout=layout, embedding=embedding, random_state=random_state)
@@ -353,6 +356,20 @@ def _commonest(classes: Classes, members: NDArray[np.bool_]) -> tuple[str, float
     counts = np.bincount(codes[codes >= 0], minlength=1)
     best = int(counts.argmax())
     return (classes.names[best], float(counts[best] / counts.sum())) if counts.sum() else None
+
+
+def _least_certain(confidence: NDArray[np.float64]) -> list[int]:
+    """Return the positions of rows that are less sure than others, the least sure first.
+
+    Examples
+    --------
+    >>> _least_certain(np.array([1.0, 0.6, 0.999, 0.5])), _least_certain(np.array([0.25, 0.25]))
+    ([3, 1], [])
+    """
+    if np.ptp(confidence) < _SAME:
+        return []
+    lowest = np.argsort(confidence, kind="stable")[:_LEAST_CERTAIN_ROWS]
+    return lowest[confidence[lowest] < SURE].tolist()
 
 
 def _histogram(sample: Reading) -> NDArray[np.float64]:

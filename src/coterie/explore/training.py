@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-_NOT_CURVES = ("epoch", "iteration", "step", "phase")
+VIEW_WEIGHT = "view_weight_"  # and the number of the view
+# What a record may count by; the counter's name says what the record is of.
+_COUNTERS = ("epoch", "iteration", "sweep", "step")
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,29 @@ class Training:
         Empty when the records do not name phases.
     seconds : float or None
         Sum over the records' "seconds".
+    unit : str
+        What a record is of, such as "epoch" or "iteration"; "step" where records are of several kinds.
     """
 
     steps: int
     curves: list[Curve]
     phases: list[Phase]
     seconds: float | None
+    unit: str
+
+
+def curve_title(name: str, views: Sequence[str]) -> str:
+    """Return what a curve is called on the page; what is of one view has the name of that view.
+
+    Examples
+    --------
+    >>> curve_title("view_weight_1", ["sight", "sound_2"]), curve_title("false_mass", ["sight"])
+    ('weight of sound_2', 'false mass')
+    """
+    number = name.removeprefix(VIEW_WEIGHT)
+    if number != name and number.isdecimal() and int(number) < len(views):
+        return f"weight of {views[int(number)]}"
+    return name.replace("_", " ")
 
 
 def read_history(history: Sequence[Mapping[str, Any]]) -> Training:
@@ -83,12 +102,24 @@ def read_history(history: Sequence[Mapping[str, Any]]) -> Training:
     >>> read_history([{"epoch": 1, "loss": 2.0}, {"epoch": 2, "loss": 1.5}]).curves
     [Curve(name='loss', values=[2.0, 1.5])]
     """
-    names = list(dict.fromkeys(str(name) for record in history for name in record if name not in _NOT_CURVES))
-    curves = [Curve(name, [_number(record.get(name)) for record in history]) for name in names]
+    known = {str(name): None for record in history for name in record if name not in (*_COUNTERS, "phase")}
+    curves = [Curve(name, [_number(record.get(name)) for record in history]) for name in known]
     curves = [curve for curve in curves if any(value is not None for value in curve.values)]
     seconds = next((curve.values for curve in curves if curve.name == "seconds"), None)
     total = None if seconds is None else sum(value or 0.0 for value in seconds)
-    return Training(len(history), curves, _phases(history), total)
+    return Training(len(history), curves, _phases(history), total, _unit(history))
+
+
+def _unit(history: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the records count by; epochs where they do not say.
+
+    Examples
+    --------
+    >>> _unit([{"sweep": 0}, {"sweep": 1}]), _unit([{"epoch": 0}, {"sweep": 0}]), _unit([{"loss": 1.0}])
+    ('sweep', 'step', 'epoch')
+    """
+    units = {next((name for name in _COUNTERS if name in record), "epoch") for record in history}
+    return units.pop() if len(units) == 1 else "step" if units else "epoch"
 
 
 def _number(value: Any) -> float | None:

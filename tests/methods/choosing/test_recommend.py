@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import warnings
 
 import numpy as np
 import pytest
@@ -141,6 +142,39 @@ def test_the_text_has_the_line_of_python_and_what_was_not_taken():
     assert "  model = coterie.PCX(n_clusters=5).fit(X)" in text
     assert "  SSCNet: " in text
     assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("rows", range(2, 9))
+@pytest.mark.parametrize("data", [table, several], ids=["one view", "several"])
+def test_what_is_recommended_for_a_handful_of_rows_takes_them(data, rows, short_training):
+    found = recommend(data(rows))
+    quick = {"max_epochs": 2, "hidden": (4,), "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # eight rows are few to count clusters by
+        assert len(found.make(**quick).fit(data(rows)).labels_) == rows
+    guess = "Fewer than 8 rows do not tell how many clusters there are: 2 is a guess"
+    assert (guess in found.reasons) == (found.settings == {"n_clusters": 2}) == (rows < 8)
+    assert "a guess" not in recommend(data(rows), n_clusters=2).reasons
+
+
+def test_labels_count_the_classes_of_a_handful_of_rows():
+    assert recommend(table(2), [0, 1]).method == "FUCSMF"
+
+
+def test_landmarks_need_more_rows_than_clusters():
+    assert "SSCNet" not in names(recommend(table(2)))
+    assert "SSCNet" in names(recommend(table(3)))
+
+
+def test_too_few_rows_for_any_method_are_one_sentence():
+    with pytest.raises(
+        InputError, match=r"X has 1 row, and no method finds clusters in fewer than 2; give more"
+    ):
+        recommend(table(1))
+    with pytest.raises(
+        InputError, match=r"n_clusters=4 is more than the 3 rows of X; ask for fewer clusters"
+    ):
+        recommend(table(3), n_clusters=4)
 
 
 def test_a_wrong_number_of_clusters_is_one_sentence():

@@ -71,6 +71,11 @@ def test_five_labels_a_class_are_enough_for_digits(digits, fitted):
     assert (y[fitted.exemplar_indices_] == -1).all()
 
 
+def test_the_history_counts_the_iterations_of_the_solve(fitted):
+    assert [record["iteration"] for record in fitted.history_] == list(range(fitted.n_iter_))
+    assert set(fitted.history_[0]) == {"iteration", "objective", "gradient", "seconds"}
+
+
 def test_prediction_of_unlabelled_rows_is_their_label_also_alone(digits, fitted):
     X, truth = digits
     free = some_labels(truth, 5) < 0

@@ -74,6 +74,8 @@ def test_fitted_attributes_have_their_shapes(fitted):
     assert fitted.cluster_sizes_.sum() == 240
     assert fitted.exemplar_indices_.shape == (3,)
     assert fitted.n_iter_ == len(fitted.history_) == 2
+    assert [record["sweep"] for record in fitted.history_] == [0, 1]
+    assert set(fitted.history_[0]) == {"sweep", "phase", "objective", "seconds"}
     assert fitted.n_features_in_ == 22
     assert list(fitted.view_names_in_) == ["view0", "view1", "view2"]
     assert (fitted.labels_[fitted.exemplar_indices_] == np.arange(3)).all()

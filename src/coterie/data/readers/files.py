@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.errors import InputError
+from coterie.errors import InputError, listed
 
 _ROOM = 16 * 2**20
 _DENSEST = 1100  # deflate packs at most 1,032 to 1
@@ -113,7 +113,8 @@ def columns_to_drop(
         elif str(column).isdigit() and int(column) < n_columns:
             found.append(int(column))
         else:
-            raise InputError(f"drop= names the column {column!r}, which {path} does not have.")
+            there = f"its columns are {listed(names)}" if names else f"it has {n_columns:,} without names"
+            raise InputError(f"drop= names the column {column!r}, which {path} does not have: {there}.")
     return found
 
 

@@ -49,6 +49,20 @@ def label_columns(names: Sequence[str]) -> list[int]:
     return sorted(found, key=lambda i: wanted.index(lower[i]))
 
 
+def is_class_number(text: str) -> bool:
+    """Whether a cell can be the number of a class: a whole number, or nothing.
+
+    Examples
+    --------
+    >>> [is_class_number(text) for text in ("3", "3.0", "", "3.5", "3,5", "True")]
+    [True, True, True, False, False, False]
+    """
+    try:
+        return text.strip().lower() in _NOTHING or float(text).is_integer()
+    except ValueError:
+        return False
+
+
 def encode_labels(values: Any, where: str) -> np.ndarray:
     """Turn labels of any kind into integers; nothing, NaN or an empty text becomes -1 (unlabelled).
 

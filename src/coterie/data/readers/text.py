@@ -19,8 +19,8 @@ from typing import TextIO
 import numpy as np
 
 from coterie.data.readers.files import columns_to_drop, parsing
-from coterie.data.readers.labels import LABEL_NAMES, encode_labels, label_columns
-from coterie.data.readers.numbers import find_decimal, is_number, is_truth, no_number, to_number
+from coterie.data.readers.labels import LABEL_NAMES, encode_labels, is_class_number, label_columns
+from coterie.data.readers.numbers import find_decimal, is_number, no_number, to_number
 from coterie.data.sources import DenseRows
 from coterie.data.views import Views
 from coterie.errors import InputError
@@ -207,7 +207,7 @@ def _full_lines(lines: Sequence[Line], layout: Layout, path: Path) -> list[list[
 def read_label_column(path: Path, key: str, *, words: bool = True) -> np.ndarray:
     """Read labels from a text file: its only column, or the one called `key` or by a usual name.
 
-    Unless `words` are allowed, labels must be numbers.
+    Unless `words` are allowed, labels must be whole numbers.
     """
     with parsing(path, "UTF-8 text"):
         layout = find_layout(path)
@@ -226,13 +226,13 @@ def read_label_column(path: Path, key: str, *, words: bool = True) -> np.ndarray
     else:
         raise InputError(
             f"{path} has {layout.n_columns} columns and none is called {key!r} or label: "
-            "call the column with the labels so, or name it (--column at the command line)."
+            "call the column with the labels so, or name it where there is --column (evaluate, report, explore)."
         )
     texts = [cells[column] for cells in rows[skip:]]
-    word = next((text for text in texts if is_truth(text) or not _is_number(text)), None)
-    if word is not None and not words:
+    word = None if words else next((text for text in texts if not is_class_number(text)), None)
+    if word is not None:
         raise InputError(
-            f"{path} has the label {word.strip()!r}, not a number: a label is the number of a cluster, as in "
+            f"{path} has the label {word.strip()!r}, not a whole number: a label is the number of a cluster, as in "
             "labels.csv of the run, or a new number for a new class."
         )
     return encode_labels(texts, str(path))

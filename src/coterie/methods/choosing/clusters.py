@@ -21,7 +21,7 @@ _SURE = 0.95
 _APART = 2.5
 _ABOUT_AS_GOOD = 0.9
 _SAMPLE_ROWS = 2000
-_LEAST_ROWS = 8
+LEAST_ROWS = 8
 _ROWS_A_CLUSTER = 8
 _MOST = 130
 _EVERY = 14
@@ -165,12 +165,12 @@ def choose_k(
     >>> choice.k, choice.near, choice.clear
     (4, (), True)
     """
-    check_params("choose_k", {"sample_rows": sample_rows}, {"sample_rows": whole(_LEAST_ROWS)})
+    check_params("choose_k", {"sample_rows": sample_rows}, {"sample_rows": whole(LEAST_ROWS)})
     data = as_views(X, views=views)
-    if data.n_rows < _LEAST_ROWS:
+    if data.n_rows < LEAST_ROWS:
         raise InputError(
             f"X has {data.n_rows} rows, too few to tell how many clusters there are (n_clusters='auto' needs "
-            f"{_LEAST_ROWS}); say how many to find."
+            f"{LEAST_ROWS}); say how many to find."
         )
     data.check()
     looked_at = min(data.n_rows, sample_rows)

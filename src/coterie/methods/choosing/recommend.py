@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from coterie.data import as_views
+from coterie.errors import InputError
+from coterie.methods.choosing.clusters import LEAST_ROWS
 from coterie.methods.choosing.facts import Facts
 from coterie.methods.choosing.recommendation import Alternative, Recommendation
 from coterie.methods.params import check_params, cluster_count
@@ -16,6 +19,9 @@ _FEW_ROWS = 5000
 # Below this, a method that starts from the neighbours of single rows hangs on each of them.
 _VERY_FEW_ROWS = 500
 _UNEVEN = 10
+_UNCOUNTED = (
+    f"Fewer than {LEAST_ROWS} rows do not tell how many clusters there are: 2 is a guess, give your number."
+)
 
 
 def recommend(
@@ -69,14 +75,27 @@ def recommend(
     facts = Facts.of(as_views(X, views=views), y)
     if uneven is None:
         uneven = facts.imbalance >= _UNEVEN
-    settings = {"n_clusters": n_clusters if n_clusters == "auto" else int(n_clusters)}
     if facts.classes > 1:
         return _by_labels(facts)
-    if facts.views == 1:
-        return _for_one_view(facts, settings, uneven)
-    if facts.rows > _MANY_ROWS or not facts.fits_memory:
-        return _for_many_rows(facts, settings)
-    return _for_several_views(facts, settings, uneven)
+    settings = {"n_clusters": _count(facts, n_clusters)}
+    found = _by_views(facts, settings, uneven)
+    if settings["n_clusters"] == n_clusters:
+        return found
+    return replace(found, reasons=f"{found.reasons} {_UNCOUNTED}")
+
+
+def _count(facts: Facts, n_clusters: int | str) -> int | str:
+    """Return how many clusters to ask a method for, so that it does not refuse the rows."""
+    if facts.rows < 2:
+        raise InputError("X has 1 row, and no method finds clusters in fewer than 2; give more rows.")
+    if n_clusters == "auto":
+        return "auto" if facts.rows >= LEAST_ROWS else 2
+    if int(n_clusters) > facts.rows:
+        raise InputError(
+            f"n_clusters={n_clusters} is more than the {facts.rows} rows of X; ask for fewer clusters or give "
+            "more rows."
+        )
+    return int(n_clusters)
 
 
 def _by_labels(facts: Facts) -> Recommendation:
@@ -110,6 +129,14 @@ def _by_labels(facts: Facts) -> Recommendation:
     )
 
 
+def _by_views(facts: Facts, settings: dict[str, Any], uneven: bool) -> Recommendation:
+    if facts.views == 1:
+        return _for_one_view(facts, settings, uneven)
+    if facts.rows > _MANY_ROWS or not facts.fits_memory:
+        return _for_many_rows(facts, settings)
+    return _for_several_views(facts, settings, uneven)
+
+
 def _for_one_view(facts: Facts, settings: dict[str, Any], uneven: bool) -> Recommendation:
     said = [
         f"{facts.rows:,} rows in one view{_width(facts)}{_some_labels(facts)}. PCX was "
@@ -123,11 +150,13 @@ def _for_one_view(facts: Facts, settings: dict[str, Any], uneven: bool) -> Recom
             "Groups of very different size are where it does least well: a group of fewer rows than n_neighbors "
             "is not found, and a very large one may be cut."
         )
-    others = [
-        Alternative(
-            "SSCNet", "level with it on images, at twice the time; take it to see what rows are made of."
+    others = []
+    if settings["n_clusters"] == "auto" or settings["n_clusters"] < facts.rows:
+        others.append(
+            Alternative(
+                "SSCNet", "level with it on images, at twice the time; take it to see what rows are made of."
+            )
         )
-    ]
     if facts.rows <= _FEW_ROWS:
         others.append(
             Alternative(

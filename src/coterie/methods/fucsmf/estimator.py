@@ -109,13 +109,13 @@ class FUCSMF(Clusterer):
         How ``n_clusters="auto"`` came to that number, where there was no label.
     cluster_sizes_ : ndarray of shape (c,)
     history_ : list of dict
-        One record per step of the solve.
+        One record per iteration of the solve.
     anchors_ : AnchorViews
         The anchors and how rows are compared with them.
     scaler_ : Scaler
     seed_ : int
     n_iter_ : int
-        Steps of the solve; 1 where nothing was left to solve.
+        Iterations of the solve; 1 where nothing was left to solve.
     n_features_in_ : int
     view_names_in_ : ndarray of str
     versions_ : dict

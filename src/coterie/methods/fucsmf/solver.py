@@ -24,7 +24,7 @@ class Solution:
     gradient : float
         The norm of the rows' gradient.
     history : list of dict
-        One record per step.
+        One record per iteration.
     converged : bool
     """
 
@@ -85,7 +85,7 @@ def minimise(
         length = _length(downhill, slope)
         history.append(
             {
-                "epoch": len(history),
+                "iteration": len(history),
                 "objective": value,
                 "gradient": length,
                 "seconds": time.perf_counter() - started,

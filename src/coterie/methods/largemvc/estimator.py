@@ -345,7 +345,7 @@ class LargeMvCNet(CostClusterer):
                 fixed=self.fixed_anchors,
                 collectives=current_collectives(),
             )
-            record = {"epoch": len(self.history_), "phase": "sweep", "layer": layer, "objective": value}
+            record = {"sweep": layer, "phase": "sweep", "objective": value}
             self.history_ = [*self.history_, {**record, "seconds": time.perf_counter() - started}]
 
     def _cluster(self, passes: Passes, seen: Seen, began: Start, generator: torch.Generator) -> None:

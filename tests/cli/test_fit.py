@@ -1,0 +1,133 @@
+"""`coterie fit`: the folder it leaves, the method it takes, and how it stops and goes on."""
+
+import csv
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from tests.cli.helpers import FAST, last_error
+
+from coterie.cli import run
+
+
+def test_fit_leaves_a_model_labels_and_a_note_and_no_checkpoint(folder):
+    names = sorted(path.name for path in (folder / "run").iterdir())
+    assert names == ["labels.csv", "model.coterie", "run.json"]
+    with (folder / "run" / "labels.csv").open() as handle:
+        rows = list(csv.DictReader(handle))
+    assert [int(row["row"]) for row in rows] == list(range(150))
+    assert {row["cluster"] for row in rows} == {"0", "1", "2"}
+    assert all(1 / 3 - 1e-6 <= float(row["confidence"]) <= 1 for row in rows)
+
+
+def test_fit_with_auto_says_how_many_clusters_it_chose(folder, tmp_path, capsys):
+    spoken = [word for word in FAST if word != "--quiet"]
+    arguments = ["fit", str(folder / "rows.csv"), "-k", "auto", "--out", str(tmp_path / "run"), *spoken]
+    assert run(arguments) == 0
+    said = capsys.readouterr().out
+    assert "3 clusters, on which two halves of the rows agree" in said
+    assert "150 rows in 3 clusters by PCX" in said
+    assert run(["report", str(tmp_path / "run"), "--quiet"]) == 0
+    assert "How many clusters" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_several_views_are_fitted_predicted_and_reported(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    kind = np.arange(90) % 3
+    views = [(np.eye(3)[kind] @ rng.normal(size=(3, d)) * 4 + rng.normal(size=(90, d))) for d in (6, 5)]
+    views[1][:9] = np.nan
+    np.savez(tmp_path / "both.npz", view0=views[0], view1=views[1], y=kind)
+    place, options = str(tmp_path / "run"), ["--set", "n_landmarks=20", "--set", "n_threads=1", "--quiet"]
+    data = str(tmp_path / "both.npz")
+    assert run(["fit", data, "--method", "LargeMvCNet", "-k", "3", "--out", place, *options]) == 0
+    assert run(["predict", place, data, "-o", str(tmp_path / "again.csv"), "--quiet"]) == 0
+    assert (tmp_path / "again.csv").read_text() == (tmp_path / "run" / "labels.csv").read_text()
+    assert run(["evaluate", place, "--truth", data]) == 0
+    assert float(capsys.readouterr().out.split()[1]) > 0.9
+    assert run(["report", place, "--quiet"]) == 0
+    assert 'id="views"' in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_without_a_method_the_recommended_one_is_taken_and_named(folder, capsys):
+    rows = str(folder / "rows.csv")
+    said = {}
+    for name, more in {
+        "plain": ["-k", "3", *FAST[:-1]],
+        "known": ["--labels", str(folder / "truth.txt")],
+    }.items():
+        assert run(["fit", rows, "--out", str(folder / name), *more]) == 0
+        said[name] = capsys.readouterr().out.splitlines()[0]
+        assert json.loads((folder / name / "run.json").read_text())["method"] in said[name]
+    assert "Method: PCX;" in said["plain"]
+    assert "Method: FUCSMF;" in said["known"]
+
+
+def test_labels_for_a_method_that_uses_none_are_refused(folder, capsys):
+    arguments = ["fit", str(folder / "rows.csv"), "--labels", str(folder / "truth.txt")]
+    assert run([*arguments, "--method", "pcx", "--out", str(folder / "no")]) == 2
+    assert "PCX does not" in last_error(capsys)
+
+
+def test_a_fit_without_clusters_or_labels_is_refused(folder, capsys):
+    assert run(["fit", str(folder / "rows.csv"), "--out", str(folder / "no")]) == 2
+    assert "--clusters" in last_error(capsys)
+
+
+def test_rows_that_do_not_fit_into_memory_stay_on_disk_and_that_is_said(tmp_path, capsys, monkeypatch):
+    from coterie.data import memory
+
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32))
+    monkeypatch.setattr(memory, "available_bytes", lambda: 100)
+    arguments = ["fit", str(tmp_path / "rows.npy"), "-k", "2", "--method", "largemvcnet"]
+    assert run([*arguments, "--out", str(tmp_path / "run")]) == 0
+    assert "more than 25% of the free memory: its rows stay on disk." in capsys.readouterr().out
+
+
+def test_sigterm_ends_a_fit_in_one_sentence_and_the_same_command_goes_on(tmp_path):
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32))
+    fit = ["fit", str(tmp_path / "rows.npy"), "-k", "3", *FAST, "--set", "max_epochs=60", "--out"]
+    stopped = [sys.executable, "-m", "coterie", *fit, str(tmp_path / "run")]
+    process = subprocess.Popen(stopped, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "run" / "checkpoint.coterie").exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.terminate()
+    assert process.communicate()[1].startswith("coterie: Stopped by SIGTERM;")
+    assert process.returncode == 143
+    assert run([*fit, str(tmp_path / "run")]) == 0
+    assert run([*fit, str(tmp_path / "whole")]) == 0
+    assert (tmp_path / "run" / "labels.csv").read_text() == (tmp_path / "whole" / "labels.csv").read_text()
+
+
+def test_clusters_without_rows_are_not_counted_among_those_found(tmp_path, capsys):
+    np.save(tmp_path / "same.npy", np.repeat([[1.0, 2.0], [5.0, 9.0]], 20, axis=0))
+    arguments = ["fit", str(tmp_path / "same.npy"), "-k", "3", "--method", "largemvcnet"]
+    assert run([*arguments, "--out", str(tmp_path / "run")]) == 0
+    said = capsys.readouterr().out
+    assert "40 rows in 2 clusters (1 of the 3 asked for is empty) by LargeMvCNet in " in said
+
+
+def test_labels_of_one_class_are_refused_where_no_method_was_chosen(folder, tmp_path, capsys):
+    (tmp_path / "one.csv").write_text("row,label\n0,cat\n7,cat\n")
+    fit = [
+        "fit",
+        str(folder / "rows.csv"),
+        "--labels",
+        str(tmp_path / "one.csv"),
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    assert run(fit) == 2
+    assert "one.csv has labels of fewer than two classes, which steer nothing" in last_error(capsys)
+
+
+@pytest.mark.parametrize(("clusters", "told"), [("5", True), ("3", False), ("auto", False)])
+def test_a_number_of_clusters_beside_labels_of_another_is_not_dropped_silently(
+    folder, tmp_path, capsys, clusters, told
+):
+    fit = ["fit", str(folder / "rows.csv"), "--labels", str(folder / "truth.txt"), "-k", clusters, "--quiet"]
+    assert run([*fit, "--out", str(tmp_path / "run")]) == 0
+    sentence = "--clusters 5 was not followed: the labels are of 3 classes, and FUCSMF looks for no other."
+    assert (sentence in capsys.readouterr().err) == told
