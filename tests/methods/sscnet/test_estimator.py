@@ -14,6 +14,7 @@ from coterie.data import as_views
 from coterie.engine import loop as loops
 from coterie.methods.base import EXPECTED_FAILED_CHECKS
 from coterie.methods.sscnet import fitting
+from coterie.methods.sscnet.landmarks import Landmarks, Refreshed
 from coterie.methods.trained import make_loop
 from coterie.metrics import accuracy, ari
 
@@ -65,7 +66,8 @@ def test_scikit_learns_checks_pass_but_for_the_listed_ones():
 @pytest.mark.parametrize("dictionary", ["linear", "mlp"])
 def test_subspaces_are_recovered(dictionary, seed):
     X, y = subspaces(seed=seed)
-    params = {**SMALL, "random_state": seed, "dictionary": dictionary, "hidden": (32,)}
+    # One draw of anchors finds two of three subspaces on some processors, and training mends that or not.
+    params = {**SMALL, "n_starts": 10, "random_state": seed, "dictionary": dictionary, "hidden": (32,)}
     assert ari(y, SSCNet(3, max_epochs=40, **params).fit(X).labels_) > 0.9
 
 
@@ -109,6 +111,19 @@ def test_labels_are_the_classifiers_and_agree_with_the_landmarks(fitted, rows):
     np.testing.assert_array_equal(fitted.predict_proba(X).argmax(1), fitted.labels_)
     np.testing.assert_allclose(fitted.predict_proba(X).sum(1), 1, atol=1e-5)
     assert accuracy(y, fitted.labels_) > 0.95
+
+
+def test_a_refresh_that_parts_neighbours_is_not_taken(rows, monkeypatch):
+    X, y = rows
+
+    def cut_elsewhere(self, compared, n_layers, generator):
+        self.labels.copy_(torch.arange(len(self.labels)) % 3)
+        return Refreshed(trace=0.5, components=1, changed=0.6)
+
+    monkeypatch.setattr(Landmarks, "refresh", cut_elsewhere)
+    model = SSCNet(3, max_epochs=30, metric="euclidean", **SMALL).fit(X)
+    assert {record["changed"] for record in model.history_[-4:]} == {0.0}
+    assert accuracy(y, model.labels_) > 0.95
 
 
 def test_a_row_alone_gets_the_label_it_gets_in_company(fitted, rows):

@@ -50,6 +50,25 @@ def test_clusters_keep_their_numbers_when_codes_move_a_little():
     assert torch.equal(landmarks.labels, before)
 
 
+def test_clusters_that_are_known_are_taken_with_their_centres():
+    landmarks, _, labels = started()
+    turned = (labels + 1) % 3
+    landmarks.take(turned)
+    assert torch.equal(landmarks.labels, turned)
+    for cluster in range(3):
+        mean = landmarks.places()[turned == cluster].mean(0)
+        torch.testing.assert_close(landmarks.centers[cluster], mean, atol=1e-5, rtol=1e-4)
+
+
+def test_a_few_landmarks_that_change_sides_change_their_cluster():
+    landmarks, rows, labels = started()
+    moved = rows.clone()
+    moved[0] = rows[labels == 2].mean(0)
+    found = landmarks.refresh(moved, 300, torch.Generator().manual_seed(4))
+    assert landmarks.labels[0] == landmarks.labels[-1]
+    assert found.changed == pytest.approx(1 / 120)
+
+
 def test_more_islands_than_clusters_are_joined_by_more_neighbours():
     rows, labels = groups((30, 30, 30, 30, 30))
     landmarks = Landmarks(150, 6, 6, 3, n_neighbors=5)

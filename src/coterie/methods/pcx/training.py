@@ -126,7 +126,7 @@ class PCXTask:
         if mates is not None and batch.partners is not None:
             theirs = self._labels(batch.partners.rows, self.network.distances(mates))
             terms["consistency"] = objective.consistency(log_lambda, theirs)
-        elif self._has_settled() and self._holds_start():
+        elif self._has_settled() and self._holds_start() and not self._gathered:
             terms["consistency"] = objective.consistency(log_lambda, labels)
         return {"loss": self._weighted(terms), **terms}, Assigned(codes.detach(), labels)
 

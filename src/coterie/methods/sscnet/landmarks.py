@@ -148,10 +148,9 @@ class Landmarks(nn.Module):
         if labels is None:
             self.cut(kmeans(self.places(), k, generator=generator, quiet=True).centers)
             return found
-        self.cut(cluster_means(self.places(), labels, k))
-        changed = float((self.labels != labels).double().mean())
-        self.labels.copy_(labels)
-        return replace(found, changed=changed)
+        self.take(labels)
+        nearer = nearest(self.places(), self.centers)[0]
+        return replace(found, changed=float((nearer != labels).double().mean()))
 
     @torch.no_grad()
     def refresh(self, compared: Tensor, n_layers: int, generator: torch.Generator) -> Refreshed:
@@ -178,6 +177,12 @@ class Landmarks(nn.Module):
         """Give every landmark the cluster of the centre nearest to its place."""
         self.centers.copy_(centers)
         self.labels.copy_(nearest(self.places(), centers)[0])
+
+    @torch.no_grad()
+    def take(self, labels: Tensor) -> None:
+        """Give the landmarks clusters that are known, with their centres among the places."""
+        self.centers.copy_(cluster_means(self.places(), labels, len(self.centers)))
+        self.labels.copy_(labels)
 
     @torch.no_grad()
     def votes(self, compared: Tensor) -> Votes:

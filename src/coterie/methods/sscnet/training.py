@@ -20,12 +20,14 @@ from coterie.methods.sscnet.settings import Settings
 from coterie.methods.sscnet.starting import best_start, looked_at
 from coterie.nn.contrast import neighbour_contrast
 from coterie.ops.affinity import knn_affinity
+from coterie.ops.communities import rating_among
 from coterie.ops.shares import added, agree, in_common, joined
 from coterie.ops.stiefel import EigenLayers
 from coterie.store import below
 
 PHASES = 3
 _REPLAY = 64
+_ANOTHER_CUT = 0.05
 _TEACH_STEPS = 300
 _TEACH_RATE = 1e-2
 _LEAST_SPREAD = 1e-12
@@ -232,10 +234,26 @@ class SSCTask:
             optimizer.step()
 
     def refresh(self) -> None:
-        """Cut the landmarks' graph again, with their present codes."""
+        """Cut the landmarks' graph again, with their present codes.
+
+        A cut that moves more than a twentieth of the landmarks is another one, not the old one refined, and is taken
+        only if it keeps no fewer neighbours together. Measured: 4 % at most on digits and USPS; of two rings the
+        codes, which are compared by their direction, lost one within three refreshes, ACC 1.0 to .5.
+        """
+        landmarks, before = self.landmarks, self.landmarks.labels.clone()
         generator = torch.Generator().manual_seed(mixed_seed(self.seed, -2 - self._epoch))
-        compared = looked_at(self.network, self.landmarks.rows, bool(self.landmarks.by_code))
-        self._found = self.landmarks.refresh(compared, self.settings.n_layers, generator)
+        compared = looked_at(self.network, landmarks.rows, bool(landmarks.by_code))
+        self._found = landmarks.refresh(compared, self.settings.n_layers, generator)
+        if self._found.changed > _ANOTHER_CUT and self._keeps_less(landmarks.labels, before, generator):
+            landmarks.take(before)
+            self._found = dataclasses.replace(self._found, changed=0.0)
+
+    def _keeps_less(self, labels: Tensor, before: Tensor, generator: torch.Generator) -> bool:
+        """Tell whether clusters of the landmarks keep fewer neighbours of the rows together than those before."""
+        seen = self.network.look(self.landmarks.rows)
+        rate = rating_among(seen, self.landmarks.n_neighbors, generator=generator)
+        now, then = (rate(one.cpu().numpy()).modularity for one in (labels, before))
+        return now < then
 
     def _tensor(self, views: list[np.ndarray]) -> Tensor:
         return torch.from_numpy(views[0] if len(views) == 1 else np.hstack(views)).to(self.device)
