@@ -79,3 +79,22 @@ def test_small_groups_that_stand_apart_are_found_beside_a_large_one():
 
     labels = partition(rows, 3, "graph", generator=source(), rate=lambda one: among(one.numpy()))
     assert accuracy(truth, labels) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("modularity", "cut", "taken"),
+    [(0.995, 0.45, True), (0.98, 0.45, False), (0.995, 0.55, False), (0.5, 0.3, True), (0.5, 0.4, False)],
+)
+def test_a_lower_cut_is_taken_where_it_is_far_lower_or_modularity_level(modularity, cut, taken, monkeypatch):
+    rows = torch.rand(40, 2, generator=source())
+    modular, low = torch.arange(40) % 2, torch.arange(40) // 20
+    drawn = iter([modular, low])
+    monkeypatch.setattr(module, "anchor_partition", lambda *_, **__: next(drawn))
+
+    def rate(labels):
+        if torch.equal(labels, modular):
+            return Rating(1.0, 1.0)
+        return Rating(modularity, cut) if torch.equal(labels, low) else Rating(0.0, 2.0)
+
+    labels = partition(rows, 2, "graph", generator=source(), rate=rate, n_restarts=2)
+    assert torch.equal(labels, low if taken else modular)
