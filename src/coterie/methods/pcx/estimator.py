@@ -100,7 +100,7 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
     entropy_weight : float, default=0.1
         Weight eta2 of the minimum-entropy term, on after the burn-in.
     consistency_weight : float, default=1.0
-        Weight of the agreement between a row's memberships and its partner's cluster.
+        Weight of the agreement between a row's memberships and its partner's cluster, or the one it is to keep.
     balance_weight : float, default=0.0
         Weight of a term that makes clusters equally large; only for data where they are.
     relative_weights : bool, default=True
@@ -110,7 +110,8 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
     burn_in : float, default=0.25
         Share of the epochs after the warm-up in which the entropy term and the size weights are off.
     hold : float, default=0.5
-        Share of the epochs after the warm-up in which rows keep the cluster of the start.
+        Share of the epochs after the warm-up in which rows keep the cluster of the start; after a student they keep
+        it until their codes have gathered, unless this is 0.
     memory : float, default=0.995
         How much of a centroid stays in each step (kappa).
     centroid_update : {"fixed", "eq6"}, default="fixed"
