@@ -98,3 +98,34 @@ def test_a_lower_cut_is_taken_where_it_is_far_lower_or_modularity_level(modulari
 
     labels = partition(rows, 2, "graph", generator=source(), rate=rate, n_restarts=2)
     assert torch.equal(labels, low if taken else modular)
+
+
+@pytest.mark.parametrize(
+    ("modularity", "cut", "stable", "taken"),
+    [
+        (0.999, 1.0, True, True),
+        (0.999, 1.0, False, False),
+        (0.99, 1.0, True, False),
+        (0.999, 12.0, True, False),
+    ],
+)
+def test_kmeans_is_taken_where_it_is_level_comes_again_and_cuts_nothing_apart(
+    modularity, cut, stable, taken, monkeypatch
+):
+    rows = torch.cat([torch.zeros(20, 2), 5 + torch.zeros(20, 2)]) + torch.rand(40, 2, generator=source())
+    balls = torch.arange(40) // 20
+    drawn = torch.arange(40) % 2
+    monkeypatch.setattr(module, "anchor_partition", lambda *_, **__: drawn)
+    monkeypatch.setattr(module, "comes_again", lambda *_, **__: stable)
+
+    def rate(labels):
+        return Rating(1.0, 1.0) if torch.equal(labels, drawn) else Rating(modularity, cut)
+
+    def rated_apart(
+        labels,
+    ):  # the drawn one cuts next to nothing beside k-means, which has the highest modularity
+        return Rating(0.9, 1.0) if torch.equal(labels, drawn) else Rating(modularity, cut)
+
+    judge = rated_apart if cut > 10 else rate
+    labels = partition(rows, 2, "graph", generator=source(), rate=judge, n_restarts=1)
+    assert (accuracy(balls, labels) == 1.0) is taken
