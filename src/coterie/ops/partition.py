@@ -19,7 +19,7 @@ _KMEANS_SEEDS = 30
 _PIECES = 10
 _PIECE_ROWS = 5_000
 _STABLE = 0.95
-_LEVEL = 0.998
+_LEVEL = 0.002
 _NEXT_TO_NOTHING = 0.1
 _FAR_LESS = (
     (0.0, 1 / 3),
@@ -102,7 +102,7 @@ def partition(
     apart = min(large, key=lambda pair: pair[1].cut, default=best)
     if apart[1].cut < _NEXT_TO_NOTHING * best[1].cut:
         return apart[0]
-    if found.modularity >= _LEVEL * best[1].modularity:
+    if best[1].modularity - found.modularity <= _LEVEL * abs(best[1].modularity):
         if not whole or comes_again(rows, centers, seed=generator.initial_seed()):
             return labels
         rated, large = ([pair for pair in some if pair[0] is not labels] for some in (rated, large))
