@@ -22,9 +22,9 @@ from benchmarks.records import add_record, is_recorded, machine, measured, measu
 from benchmarks.sets import SETS, unit_tables
 from coterie import LargeMvCNet, amputate, as_views
 from coterie.data import Views
-from coterie.methods.largemvc.features import _LLOYD_STEPS
+from coterie.methods.largemvc.features import LLOYD_STEPS
 from coterie.methods.registry import find_method
-from coterie.methods.several.sample import _SCALING_ROWS, CANDIDATES, SAMPLE_ROWS
+from coterie.methods.several.sample import CANDIDATES, SAMPLE_ROWS, SCALING_ROWS
 from coterie.metrics import accuracy
 from coterie.ops.anchors import tied
 
@@ -282,11 +282,11 @@ def bare_start(model: LargeMvCNet, views: Views) -> dict[str, float]:
         for rows, places in zip(tables, landmarks, strict=True):
             for part in rows.split(1024):
                 part @ rows.T
-                for _ in range(_LLOYD_STEPS + 2):
+                for _ in range(LLOYD_STEPS + 2):
                     part @ places.T
         for rows in tables[:-1]:
             for _ in CANDIDATES:
-                rows[:_SCALING_ROWS] @ rows[:_SCALING_ROWS].T
+                rows[:SCALING_ROWS] @ rows[:SCALING_ROWS].T
     return costs
 
 

@@ -21,10 +21,8 @@ _PIECE_ROWS = 5_000
 _STABLE = 0.95
 _LEVEL = 0.002
 _NEXT_TO_NOTHING = 0.1
-_FAR_LESS = (
-    (0.0, 1 / 3),
-    (0.99, 1 / 2),
-)  # shares of the winner's modularity, at least, and of its cut, at most
+# Shares of the winner's modularity, at least, and of its cut, at most.
+_FAR_LESS = ((0.0, 1 / 3), (0.99, 1 / 2))
 _MOST_ANCHORS = 2_000  # whose eigenvectors take seconds
 _MOST_ROWS = 100_000
 _ROWS_A_CLUSTER = 100

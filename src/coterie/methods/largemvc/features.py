@@ -16,7 +16,7 @@ from coterie.ops.anchors import nearest_anchors
 from coterie.ops.kmeans import kmeans
 
 _NEAREST = 5
-_LLOYD_STEPS = 5
+LLOYD_STEPS = 5
 _LEAST = 1e-12
 
 
@@ -94,7 +94,7 @@ class LandmarkFeatures(nn.Module):
         `originals` are the same rows before scaling: their means say what a landmark is in the user's units.
         """
         drawn = rows[torch.randperm(len(rows), generator=generator)[: self.width]]
-        found = kmeans(rows, self.width, generator=generator, start=drawn, max_iter=_LLOYD_STEPS, quiet=True)
+        found = kmeans(rows, self.width, generator=generator, start=drawn, max_iter=LLOYD_STEPS, quiet=True)
         self.landmarks.copy_(found.centers)
         near = self(rows)
         owner = near.columns[:, 0]

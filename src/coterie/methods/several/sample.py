@@ -20,7 +20,7 @@ from coterie.ops.graphs import agreement, table_of_present
 
 SAMPLE_ROWS = 10_000
 CANDIDATES = ("sample", "none", "feature", "feature-angle", "angle", "root")
-_SCALING_ROWS = 3000
+SCALING_ROWS = 3000
 _PROTOTYPES = 256
 _ROUNDS = 5
 
@@ -94,7 +94,7 @@ def fit_scaler(
         return Scaler(resolve_modes(scale, names)).fit(views)
     if views.n_views == 1:
         return autoscale.fit_scaler(views, "auto")
-    rows = np.sort(torch.randperm(len(sample.sound), generator=generator)[:_SCALING_ROWS].numpy())
+    rows = np.sort(torch.randperm(len(sample.sound), generator=generator)[:SCALING_ROWS].numpy())
     few, tables = [block[rows] for block in sample.blocks], {}
     for mode in CANDIDATES:
         scaled = Scaler(mode).fit(views).transform(few, sample.sound[rows])
