@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from coterie.ops.distances import closest, nearest, squared_distances, top_columns
+from coterie.ops.distances import closest, exact_distances, nearest, squared_distances, top_columns
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -34,3 +34,15 @@ def test_top_columns_are_those_of_a_sort(width, block):
     expected = values.sort(1, descending=True)
     torch.testing.assert_close(found, expected.values[:, :5])
     torch.testing.assert_close(columns, expected.indices[:, :5])
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 7])
+def test_exact_distances_do_not_depend_on_where_a_row_stands(k):
+    generator = seeded(k)
+    rows, centers = torch.rand(257, 10, generator=generator), torch.rand(k, 10, generator=generator)
+    order = torch.randperm(len(rows), generator=generator)
+    found = exact_distances(rows, centers)
+    assert torch.equal(exact_distances(rows[order], centers), found[order])
+    assert torch.equal(torch.cat([exact_distances(row[None], centers) for row in rows]), found)
+    torch.testing.assert_close(found, squared_distances(rows, centers))
+    assert found.dtype == torch.float32

@@ -24,6 +24,20 @@ def squared_distances(rows: Tensor, centers: Tensor) -> Tensor:
     return torch.addmm(squares, rows, centers.T, alpha=-2).clamp_(min=0)
 
 
+def exact_distances(rows: Tensor, centers: Tensor) -> Tensor:
+    """Return `squared_distances`, computed in double precision and then rounded.
+
+    Some processors round products with few columns differently from line to line, and a row must get the same answer
+    wherever it stands.
+
+    Examples
+    --------
+    >>> exact_distances(torch.tensor([[0.0, 3.0]]), torch.tensor([[4.0, 0.0]]))
+    tensor([[25.]])
+    """
+    return squared_distances(rows.double(), centers.double()).to(rows.dtype)
+
+
 @torch.no_grad()
 def nearest(rows: Tensor, centers: Tensor, chunk: int = 65_536) -> tuple[Tensor, Tensor]:
     """Return for each row the index of its nearest centre and the squared distance to it.

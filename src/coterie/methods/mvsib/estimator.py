@@ -23,9 +23,9 @@ from coterie.methods.mvsib.fitting import Parts
 from coterie.methods.mvsib.training import MVSIBTask, embedded_rows
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, sizes, whole
 from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
-from coterie.nn.forward import passes
+from coterie.nn.forward import FORWARD_ROWS
 from coterie.nn.state import load_arrays, module_arrays, unfilled
-from coterie.ops.distances import squared_distances
+from coterie.ops.distances import exact_distances
 from coterie.ops.groups import NearestRows
 from coterie.ops.memberships import calibrated_tau
 from coterie.ops.pieces import Pieces
@@ -380,8 +380,8 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
     def _costs(self, consensus: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield rows of the consensus and their squared distances to the centres."""
         centers = self.network_.centers.cpu()
-        for rows, size in passes(consensus):
-            yield rows[:size], squared_distances(rows, centers)[:size]
+        for rows in consensus.split(FORWARD_ROWS):
+            yield rows, exact_distances(rows, centers)
 
     # Saving
 

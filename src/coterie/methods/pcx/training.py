@@ -23,6 +23,7 @@ from coterie.methods.pcx.student import correct
 from coterie.nn.contrast import neighbour_contrast
 from coterie.nn.forward import passes
 from coterie.ops.communities import Rating, rating_among
+from coterie.ops.distances import exact_distances
 from coterie.ops.groups import count_and_sum, standing_points
 from coterie.ops.kmeans import kmeans
 from coterie.ops.matching import match_centers
@@ -397,6 +398,6 @@ def assign_rows(network: PCXNetwork, rows: Tensor) -> tuple[Tensor, Tensor]:
     for part, size in passes(rows):
         found = network.encode(part)
         codes.append(found[:size])
-        distances.append(network.distances(found)[:size])
+        distances.append(exact_distances(found[:size], network.centroids))
     network.train(training)
     return torch.cat(codes), torch.cat(distances)
