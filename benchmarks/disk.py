@@ -42,19 +42,23 @@ class Case:
         Into which the columns are divided evenly.
     taught : bool
         Whether some rows of each cluster are labelled.
+    timed : callable
+        Takes the seconds of all passes and gives those of one that counts: the fastest, or of LargeMvCNet, which reads
+        the rows in its first sweep and keeps what it needs of them, the slowest.
     """
 
     make: Callable[[int], Clusterer]
     n_clusters: int = 20
     n_views: int = 1
     taught: bool = False
+    timed: Callable[[list[float]], float] = min
 
 
 _TRAINED = {"max_epochs": _PASSES, "warmup": 0.5, "random_state": 0}
 CASES = {
     "PCX": Case(lambda k: PCX(k, **_TRAINED)),
     "PCX, 1000 clusters": Case(lambda k: PCX(k, **_TRAINED), n_clusters=1000),
-    "LargeMvCNet": Case(lambda k: LargeMvCNet(k, n_layers=_PASSES, random_state=0), n_views=4),
+    "LargeMvCNet": Case(lambda k: LargeMvCNet(k, n_layers=_PASSES, random_state=0), n_views=4, timed=max),
     "FUCSMF": Case(lambda k: FUCSMF(n_anchors=2000, random_state=0), taught=True),
     "SSCNet": Case(lambda k: SSCNet(k, **_TRAINED)),
     "MVSIB": Case(lambda k: MVSIB(k, **_TRAINED), n_views=4),
@@ -132,7 +136,7 @@ def _measure(path: Path, name: str, n_rows: int, where: str) -> dict[str, Any]:
     with measured() as costs:
         model.fit(views, y)
     steps = [record["seconds"] for record in getattr(model, "history_", []) if "seconds" in record]
-    seconds = min(steps) if steps and not case.taught else costs["seconds"]
+    seconds = case.timed(steps) if steps and not case.taught else costs["seconds"]
     return {
         **costs,
         "rows_per_second": round(n_rows / seconds, 1),

@@ -86,21 +86,22 @@ def test_clipping_bounds_the_norm_of_the_gradient():
     assert min(norms) > 0.009
 
 
-def test_gradients_are_added_over_processes():
+def test_gradients_and_losses_are_added_over_processes():
     class Doubled:
-        """A peer that always has three times the gradient of this process."""
+        """A peer that always has three times the gradients and losses of this process."""
 
         rank, size = 0, 2
 
         def sum(self, values):
             return values * 4
 
-    gradients = {}
+    gradients, losses = {}, {}
     for name, options in {"alone": {}, "two": {"collectives": Doubled()}}.items():
         loop = loop_of(Regression(), 1, **options)
-        loop.step(some_batches(0)[0])
+        losses[name] = {key: float(value.detach()) for key, value in loop.step(some_batches(0)[0]).items()}
         gradients[name] = loop._parameters[0].grad.clone()
     torch.testing.assert_close(gradients["two"], 4 * gradients["alone"])
+    assert losses["two"] == pytest.approx({key: 4 * value for key, value in losses["alone"].items()})
 
 
 def test_an_interrupt_ends_training_with_a_warning_and_keeps_the_history(caplog):

@@ -10,7 +10,7 @@ from coterie.collectives import ALONE, share_of
 from coterie.data.batches import Batch
 from coterie.ops.groups import NearestRows
 from coterie.ops.neighbours import neighbour_table
-from coterie.ops.shares import added, agree, agreed, gathered, in_common, joined, of_share
+from coterie.ops.shares import agree, agreed, gathered, joined, joined_parts, of_share
 from coterie.ops.sparse import gathered_rows
 
 
@@ -38,9 +38,10 @@ def test_gathered_shares_are_the_whole(values):
         np.testing.assert_array_equal(np.asarray(found), np.asarray(values))
 
 
-def test_a_joined_batch_has_every_row_and_the_gradient_of_its_own():
+def test_a_joined_batch_has_every_row_and_the_gradients_that_all_processes_find():
     rows = torch.randn(5, 3, generator=seeded())
     shares = [np.array([0, 3]), np.array([1, 2, 4])]
+    weights = torch.randn(2, 5, 3, generator=seeded(1))
 
     def work(collectives):
         share = shares[collectives.rank]
@@ -49,36 +50,27 @@ def test_a_joined_batch_has_every_row_and_the_gradient_of_its_own():
         whole = joined(mine, batch, collectives)
         torch.testing.assert_close(whole.detach(), rows)
         torch.testing.assert_close(of_share(whole, batch), mine)
-        (whole.sum(0).square().sum()).backward()
+        (weights[collectives.rank] * whole.square()).sum().backward()  # its part of the loss
         return mine.grad
 
     alone = rows.clone().requires_grad_()
-    alone.sum(0).square().sum().backward()
+    (weights.sum(0) * alone.square()).sum().backward()
     found = torch.zeros_like(rows)
     for share, gradient in zip(shares, in_threads(2, work), strict=True):
         found[torch.from_numpy(share)] = gradient
     torch.testing.assert_close(found, alone.grad)
 
 
-def test_what_is_added_has_the_value_of_all_and_the_gradient_of_one():
+def test_parts_that_travel_together_are_joined_one_by_one():
+    one, two = torch.randn(5, 3, generator=seeded()), torch.randn(5, 1, generator=seeded(1))
+
     def work(collectives):
-        weight = torch.tensor(2.0 + collectives.rank, requires_grad=True)
-        total = added(weight * 3, collectives)
-        total.backward()
-        return float(total.detach()), float(weight.grad)
+        share = np.arange(5)[share_of(5, collectives)]
+        batch = Batch(np.arange(5), [], share=share)
+        return joined_parts([one[share], two[share]], batch, collectives)
 
-    assert in_threads(2, work) == [(15.0, 3.0), (15.0, 3.0)]
-
-
-def test_the_gradients_of_a_parameter_in_common_add_up_to_one():
-    def work(collectives):
-        weight = torch.tensor([2.0, -3.0], requires_grad=True)
-        shared = in_common(weight, collectives)
-        torch.testing.assert_close(shared, weight)
-        shared.square().sum().backward()
-        return weight.grad
-
-    torch.testing.assert_close(sum(in_threads(3, work)), torch.tensor([4.0, -6.0]))
+    for found in in_threads(2, work):
+        torch.testing.assert_close(found, (one, two))
 
 
 def test_processes_agree_on_what_the_first_has():

@@ -34,7 +34,8 @@ class Task(Protocol):
     def losses(self, batch: Any) -> tuple[dict[str, Tensor], Any]:
         """Return named losses of a batch, and whatever `after_step` needs.
 
-        The one called "loss" is minimised, the others are recorded.
+        The one called "loss" is minimised, the others are recorded. Of several processes each returns its part: the
+        parts add up to the losses.
         """
         ...
 
@@ -88,7 +89,7 @@ class Loop:
         Largest norm that the gradient may have.
     callbacks : sequence of Callback
     collectives : Collectives
-        Gradients are added over its processes: each has the loss of all rows, with the gradient of its own.
+        Losses and gradients are added over its processes.
 
     Attributes
     ----------
@@ -165,7 +166,7 @@ class Loop:
         losses, carried = self.task.losses(batch)
         self.task.optimizer.zero_grad(set_to_none=True)
         losses["loss"].backward()
-        self._add_gradients()
+        losses = self._added_up(losses)
         if self.clip_norm is not None:
             torch.nn.utils.clip_grad_norm_(self._parameters, self.clip_norm)
         self.task.optimizer.step()
@@ -181,13 +182,17 @@ class Loop:
                 "of them can read it, or delete it."
             )
 
-    def _add_gradients(self) -> None:
+    def _added_up(self, losses: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Add up the gradients of all processes, and return the sums of their losses, which travel with them."""
         if self.collectives.size == 1:
-            return
-        gradients = [p.grad for p in self._parameters if p.grad is not None]
-        flat = self.collectives.sum(torch.cat([g.flatten() for g in gradients]))
-        for gradient, piece in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
-            gradient.copy_(piece.view_as(gradient))
+            return losses
+        moved = [p for p in self._parameters if p.grad is not None]
+        values = torch.stack([value.detach() for value in losses.values()])
+        flat = self.collectives.sum(torch.cat([*(p.grad.flatten() for p in moved), values]))
+        *pieces, values = flat.split([p.numel() for p in moved] + [len(values)])
+        for parameter, piece in zip(moved, pieces, strict=True):
+            parameter.grad = piece.view_as(parameter)
+        return dict(zip(losses, values, strict=True))
 
     def _set_rates(self, done: float) -> None:
         if self.schedule is None:

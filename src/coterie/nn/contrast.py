@@ -31,7 +31,7 @@ def neighbour_contrast(
     codes, partners : Tensor of shape (b, d)
     attraction : float
     collectives : Collectives
-        Processes that all have these codes, and share the sum over i.
+        Processes that all have these codes and share the sum over i; each gets its part of the loss.
 
     Examples
     --------
@@ -53,16 +53,14 @@ class _Contrast(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, codes: Tensor, attraction: float, collectives: Collectives) -> Tensor:
         n_codes, mine = len(codes), share_of(len(codes), collectives)
-        found = codes.new_zeros(codes.numel() + 1)  # the gradient and the loss, which travel together
-        gradient = found[:-1].view_as(codes)
+        loss, gradient = codes.new_zeros(()), torch.zeros_like(codes)
         # One place for all lines: made anew for every few, they would take longer than the products.
         place = codes.new_empty(min(_LINES, mine.stop - mine.start), n_codes)
         for start in range(mine.start, mine.stop, _LINES):
             lines = slice(start, min(start + _LINES, mine.stop))
-            found[-1] += _add_lines(codes, lines, attraction, gradient, place[: lines.stop - start])
-        found = collectives.sum(found) / n_codes
-        ctx.save_for_backward(found[:-1].view_as(codes))
-        return found[-1]
+            loss += _add_lines(codes, lines, attraction, gradient, place[: lines.stop - start])
+        ctx.save_for_backward(gradient.div_(n_codes))
+        return loss / n_codes
 
     @staticmethod
     @once_differentiable

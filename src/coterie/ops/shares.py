@@ -1,19 +1,21 @@
 """Rows that several processes share: each computes its own, all of them see the whole.
 
-Whatever mixes rows (a contrast, a graph, a mean) is computed by every process on the rows of all of them, of which
-only its own have a gradient. So the sum of the processes' gradients is that of one process with all the rows.
+A process has its part of every loss, and the parts add up to the loss: that of its own rows or pairs of rows, or
+an even part of what all of them compute alike. Gradients of a row that other processes found come back to the one
+that has it (`joined`). So the sum of the processes' gradients is that of one process with all the rows.
 """
 
 # n rows of the data, b of a batch, m of those of this process
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from coterie.collectives import Collectives, share_of
 from coterie.data.batches import Batch
@@ -22,7 +24,7 @@ Rows = TypeVar("Rows", np.ndarray, Tensor)
 
 
 def joined(mine: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
-    """Return what all processes made of the rows of a batch, (b, ...); of other processes' rows without gradient.
+    """Return what all processes made of the rows of a batch, (b, ...); the gradients that all find for them add up.
 
     Parameters
     ----------
@@ -41,8 +43,34 @@ def joined(mine: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
     if collectives.size == 1:
         return mine
     places = torch.from_numpy(batch.own).to(mine.device)
-    placed = mine.new_zeros(len(batch.rows), *mine.shape[1:]).index_copy_(0, places, mine.detach())
-    return collectives.sum(placed).index_copy(0, places, mine)
+    return _Joined.apply(mine, places, len(batch.rows), collectives)
+
+
+def joined_parts(parts: Sequence[Tensor], batch: Batch, collectives: Collectives) -> tuple[Tensor, ...]:
+    """Return several tables of the rows of a batch, each as `joined` does; they travel together.
+
+    Examples
+    --------
+    >>> from coterie.collectives import ALONE
+    >>> joined_parts([torch.tensor([[1.0]]), torch.tensor([[2.0]])], Batch(np.array([5]), []), ALONE)
+    (tensor([[1.]]), tensor([[2.]]))
+    """
+    if collectives.size == 1:
+        return tuple(parts)
+    whole = joined(torch.cat(list(parts), dim=1), batch, collectives)
+    return whole.split([part.shape[1] for part in parts], dim=1)
+
+
+class _Joined(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, mine: Tensor, places: Tensor, n_rows: int, collectives: Collectives) -> Tensor:
+        ctx.places, ctx.collectives = places, collectives
+        return collectives.sum(mine.new_zeros(n_rows, *mine.shape[1:]).index_copy_(0, places, mine))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        return ctx.collectives.sum(gradient)[ctx.places], None, None, None
 
 
 def of_share(whole: Tensor, batch: Batch) -> Tensor:
@@ -54,35 +82,6 @@ def of_share(whole: Tensor, batch: Batch) -> Tensor:
     tensor([2.])
     """
     return whole if batch.share is None else whole[torch.from_numpy(batch.share).to(whole.device)]
-
-
-def added(mine: Tensor, collectives: Collectives) -> Tensor:
-    """Return the sum over processes of what each of them has; only its own part has a gradient.
-
-    Examples
-    --------
-    >>> from coterie.collectives import ALONE
-    >>> added(torch.tensor(3.0), ALONE)
-    tensor(3.)
-    """
-    if collectives.size == 1:
-        return mine
-    return mine + (collectives.sum(mine.detach()) - mine.detach())
-
-
-def in_common(parameter: Tensor, collectives: Collectives) -> Tensor:
-    """Return a parameter that every process applies to all rows: its value, with an even part of its gradient.
-
-    Examples
-    --------
-    >>> from coterie.collectives import ALONE
-    >>> in_common(torch.tensor(3.0), ALONE)
-    tensor(3.)
-    """
-    if collectives.size == 1:
-        return parameter
-    part = parameter / collectives.size
-    return part + (parameter - part).detach()
 
 
 def gathered(mine: Rows, n_rows: int, collectives: Collectives) -> Rows:

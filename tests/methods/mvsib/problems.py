@@ -5,7 +5,7 @@ import torch.nn.functional as F  # noqa: N812
 from hypothesis import strategies as st
 
 from coterie.methods.mvsib.attraction import Pairs
-from coterie.methods.mvsib.contrast import Asked, contrasts
+from coterie.methods.mvsib.contrast import Asked, Members, contrasts
 
 seeds = st.integers(0, 10_000)
 
@@ -53,6 +53,6 @@ def row_contrast(view, consensus, pairs, tau):
     return contrasts([Asked(view, consensus, pairs)], tau)[0].rows
 
 
-def cross_contrast(rows, kin, tau):
-    eye = torch.eye(len(rows), dtype=rows.dtype)
+def cross_contrast(rows, labels, certainty, tau):
+    eye, kin = torch.eye(len(rows), dtype=rows.dtype), Members(labels, certainty).kin()
     return contrasts([Asked(rows, rows.detach(), pairs_of(eye, 1 - eye), kin)], tau)[0].across

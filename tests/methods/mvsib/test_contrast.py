@@ -20,7 +20,7 @@ from tests.methods.mvsib.problems import (
 )
 
 from coterie.methods.mvsib.attraction import row_pairs
-from coterie.methods.mvsib.contrast import Asked, Pseudo, cluster_contrast, contrasts, pair_weights
+from coterie.methods.mvsib.contrast import Asked, Members, Pseudo, cluster_contrast, contrasts, pair_weights
 
 N_ROWS, N_CLUSTERS = 10, 4
 modes = st.sampled_from(["denominator", "numerator", "both"])
@@ -220,7 +220,7 @@ def test_the_pairs_among_some_rows_are_those_of_a_table(seed, mode):
 def test_the_contrast_across_rows_is_its_formula(seed, tau):
     rows, _, labels = batch(seed)
     certainty = torch.rand(N_ROWS, generator=source(seed), dtype=torch.float64)
-    found = cross_contrast(rows, pair_weights(labels, certainty), tau)
+    found = cross_contrast(rows, labels, certainty, tau)
     assert float(found) == pytest.approx(naive_cross_contrast(rows, labels, certainty, tau), rel=1e-10)
 
 
@@ -242,7 +242,7 @@ def test_the_gradients_of_both_contrasts_are_those_of_their_values(seed, tau, mo
     view, consensus, labels = batch(seed, d=3)
     labels[-1] = N_CLUSTERS - 1
     pairs = some_pairs(seed, labels, 0.3, mode)
-    kin = pair_weights(labels, torch.rand(N_ROWS, generator=source(seed), dtype=torch.float64))
+    kin = Members(labels, torch.rand(N_ROWS, generator=source(seed), dtype=torch.float64)).kin()
 
     def both(view, consensus):
         found = contrasts(
@@ -253,9 +253,30 @@ def test_the_gradients_of_both_contrasts_are_those_of_their_values(seed, tau, mo
     assert torch.autograd.gradcheck(both, [view.requires_grad_(), consensus.requires_grad_()], atol=1e-4)
 
 
+@given(seeds, temperatures, modes, st.integers(1, N_ROWS - 1))
+def test_parts_of_the_lines_add_up_to_both_contrasts(seed, tau, mode, cut):
+    view, consensus, labels = batch(seed)
+    labels[-1] = N_CLUSTERS - 1
+    pairs = some_pairs(seed, labels, 0.3, mode)
+    members = Members(labels, torch.rand(N_ROWS, generator=source(seed), dtype=torch.float64))
+
+    def both(*lines):
+        rows = view.clone().requires_grad_()
+        found = [
+            contrasts([Asked(rows, consensus, pairs.of_lines(some), members.kin(some))], tau)[0]
+            for some in lines
+        ]
+        loss = torch.stack([torch.stack(part) for part in found]).sum(0)
+        (loss * torch.tensor([1.0, 3.0])).sum().backward()
+        return loss.detach(), rows.grad
+
+    whole = slice(0, N_ROWS)
+    torch.testing.assert_close(both(slice(0, cut), slice(cut, N_ROWS)), both(whole))
+
+
 def test_no_pair_at_all_costs_nothing_and_can_be_differentiated():
     rows = unit_rows(source(0), 3, 4).requires_grad_()
-    loss = cross_contrast(rows, pair_weights(torch.arange(3), torch.ones(3)), 0.5)
+    loss = cross_contrast(rows, torch.arange(3), torch.ones(3), 0.5)
     (gradient,) = torch.autograd.grad(loss, rows)
     assert loss.item() == 0
     assert (gradient == 0).all()
@@ -274,7 +295,7 @@ def test_the_order_of_rows_changes_no_loss(seed, mode):
         return cluster_contrast(consensus[at], view[at], labels[at], N_CLUSTERS, 0.5, pseudo)
 
     def across(at):
-        return cross_contrast(view[at], pair_weights(labels[at], certainty[at]), 0.5)
+        return cross_contrast(view[at], labels[at], certainty[at], 0.5)
 
     same = torch.arange(N_ROWS)
     torch.testing.assert_close(clusters(order), clusters(same))
@@ -299,7 +320,7 @@ def test_the_names_of_clusters_change_no_loss(seed, mode):
     losses = [
         (
             row_contrast(view, consensus, some_pairs(seed, named, 0.1, mode), 0.5),
-            cross_contrast(view, pair_weights(named, certainty), 0.5),
+            cross_contrast(view, named, certainty, 0.5),
         )
         for named in (labels, name[labels])
     ]

@@ -13,7 +13,6 @@ from coterie.data.views import Views
 from coterie.methods.largemvc import objective
 from coterie.methods.largemvc.inputs import Inputs
 from coterie.methods.largemvc.network import AnchorModule, UnfoldedNetwork
-from coterie.ops.shares import added
 from coterie.store import below
 
 LOSSES = ("objective", "recon")
@@ -79,8 +78,7 @@ class LargeMvCTask:
         recon = ((lengths.square() * seen.present).sum(0) / observed).sum()
         value = objective.objective(lengths, codes, seen.present, alpha=self.alpha, beta=self.beta)
         terms = {"recon": recon, "objective": value / len(batch.rows)}
-        whole = {name: added(term, self.collectives) for name, term in terms.items()}
-        return {"loss": whole[self.loss], **{name: term.detach() for name, term in whole.items()}}, None
+        return {"loss": terms[self.loss], **{name: term.detach() for name, term in terms.items()}}, None
 
     def after_step(self, carried: None) -> None:
         """Nothing follows a gradient step."""

@@ -37,14 +37,15 @@ class Pairs(NamedTuple):
         places = torch.stack([line[kept] - lines.start, other[kept]])
         return Pairs(places, self.weights[kept], self.negative[lines], self.start + lines.start)
 
-    def lines_of(self, rows: Tensor) -> Tensor:
-        """Return which lines are those of some rows of the batch."""
-        lines = rows - self.start
-        return lines[(lines >= 0) & (lines < len(self.negative))]
+    @property
+    def lines(self) -> slice:
+        """The rows of the lines."""
+        return slice(self.start, self.start + len(self.negative))
 
     def among(self, rows: Tensor) -> Pairs:
         """Return the pairs among some rows of the batch, in ascending order."""
-        lines = self.lines_of(rows)
+        lines = rows - self.start
+        lines = lines[(lines >= 0) & (lines < len(self.negative))]
         place = _numbered(rows, self.negative.shape[1])
         places = torch.stack([_numbered(lines, len(self.negative))[self.places[0]], place[self.places[1]]])
         kept = (places >= 0).all(0)

@@ -14,7 +14,6 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from coterie.collectives import ALONE, Collectives
 from coterie.methods.mvsib.attraction import Pairs, same_cluster
 from coterie.ops.groups import count_and_sum
 
@@ -94,6 +93,50 @@ class Contrasts(NamedTuple):
     across: Tensor
 
 
+class Kin(NamedTuple):
+    """Who should be found across rows: the rows of a cluster.
+
+    Attributes
+    ----------
+    weights : Tensor of shape (l, b)
+        The weights S of pairs, lines that sum to one or are empty; they get no gradient.
+    n_paired : Tensor of shape ()
+        How many of all b rows have a pair.
+    """
+
+    weights: Tensor
+    n_paired: Tensor
+
+
+class Members(NamedTuple):
+    """The clusters of rows.
+
+    Attributes
+    ----------
+    labels : Tensor of shape (b,)
+    certainty : Tensor of shape (b,)
+        Membership of each row in its own cluster.
+    """
+
+    labels: Tensor
+    certainty: Tensor
+
+    def among(self, rows: Tensor) -> Members:
+        """Return those of some rows."""
+        return Members(self.labels[rows], self.certainty[rows])
+
+    def kin(self, lines: slice = slice(None)) -> Kin:
+        """Return who should be found by the rows of some lines.
+
+        Examples
+        --------
+        >>> Members(torch.tensor([0, 0, 1]), torch.ones(3)).kin(slice(2, 3))
+        Kin(weights=tensor([[0., 0., 0.]]), n_paired=tensor(2))
+        """
+        sizes = torch.bincount(self.labels[self.certainty > 0])
+        return Kin(pair_weights(self.labels, self.certainty, lines), sizes[sizes > 1].sum())
+
+
 class Asked(NamedTuple):
     """A view whose contrasts are asked for.
 
@@ -103,17 +146,16 @@ class Asked(NamedTuple):
         Unit rows; the same tensor twice is the consensus beside itself.
     pairs : Pairs
         Of all rows, or of this process's part of them.
-    kin : Tensor of shape (l, b), optional
-        The weights S of pairs, from `pair_weights`; they get no gradient.
+    kin : Kin, optional
     """
 
     view: Tensor
     consensus: Tensor
     pairs: Pairs
-    kin: Tensor | None = None
+    kin: Kin | None = None
 
 
-def contrasts(asked: Sequence[Asked], tau: float, collectives: Collectives = ALONE) -> list[Contrasts]:
+def contrasts(asked: Sequence[Asked], tau: float) -> list[Contrasts]:
     r"""Return the contrast of rows (Eq. 44 in the form of the specification) and that across rows (Eq. 49).
 
     .. math:: -\log \frac{\sum_+ w_{ij} e^{z_i \bar z_j / \tau}}
@@ -122,14 +164,13 @@ def contrasts(asked: Sequence[Asked], tau: float, collectives: Collectives = ALO
         -\sum_j \hat S_{ij} \log \frac{e^{z_i z_j / \tau}}{\sum_{r \ne i} e^{z_i z_r / \tau}}
 
     The first is a mean over rows, never negative unless a weight exceeds 1, the second over those that have a pair.
+    Where pairs are those of some lines only, each is the part of these lines.
 
     Parameters
     ----------
     asked : sequence of Asked
     tau : float
         At least 0.025.
-    collectives : Collectives
-        Processes that all have these rows, and share the sums over i.
 
     Examples
     --------
@@ -141,7 +182,7 @@ def contrasts(asked: Sequence[Asked], tau: float, collectives: Collectives = ALO
     others = [
         one.view if one.view is one.consensus else torch.cat([one.consensus, one.view]) for one in asked
     ]
-    losses = _Contrasts.apply(asked, tau, collectives, *others)
+    losses = _Contrasts.apply(asked, tau, *others)
     return [Contrasts(*pair) for pair in zip(losses[::2], losses[1::2], strict=True)]
 
 
@@ -152,32 +193,23 @@ class _Contrasts(torch.autograd.Function):
     of cosines are at hand: autograd would write a dozen such tables, and most of an epoch's time would go there.
     With e = exp(cosine / tau) and the sums A of the numerator and D of the denominator, the gradient for a cosine is
     (omega e / D + e / D - w e / A) / tau, the last two for the few pairs that attract; and 1 / D is taken by the
-    products with rows. What processes add up travels once, for all views together.
+    products with rows.
     """
 
     @staticmethod
-    def forward(
-        ctx: Any, asked: Sequence[Asked], tau: float, collectives: Collectives, *others: Tensor
-    ) -> tuple[Tensor, ...]:
-        sizes = []
+    def forward(ctx: Any, asked: Sequence[Asked], tau: float, *others: Tensor) -> tuple[Tensor, ...]:
+        steps_of, losses = [], []
         for one, table in zip(asked, others, strict=True):
-            sizes += [table.numel(), 0 if one.kin is None else one.view.numel(), 3]
-        found = others[0].new_zeros(sum(sizes))
-        parts = found.split(sizes)
-        for i, (one, table) in enumerate(zip(asked, others, strict=True)):
-            by_rows, across, sums = parts[3 * i : 3 * i + 3]
-            steps = Steps(by_rows.view_as(table), across.view(-1, table.shape[1]))
+            n_rows = len(one.view)
+            compared = one.view[: 0 if one.kin is None else n_rows]
+            steps = Steps(torch.zeros_like(table), torch.zeros_like(compared))
+            sums = table.new_zeros(2)
             for start in range(0, len(one.pairs.negative), _LINES):
                 lines = slice(start, min(start + _LINES, len(one.pairs.negative)))
-                some_kin = None if one.kin is None else one.kin[lines]
-                sums += _add_lines(table, len(one.view), one.pairs.of_lines(lines), some_kin, tau, steps)
-        parts = collectives.sum(found).split(sizes)
-        steps_of, losses = [], []
-        for i, (one, table) in enumerate(zip(asked, others, strict=True)):
-            by_rows, across, sums = parts[3 * i : 3 * i + 3]
-            n_rows, n_paired = len(one.view), sums[2].clamp(min=1)
-            steps_of += [by_rows.view_as(table) / (tau * n_rows)]
-            steps_of += [across.view(-1, table.shape[1]) / (tau * n_paired)]
+                some_kin = None if one.kin is None else one.kin.weights[lines]
+                sums += _add_lines(table, n_rows, one.pairs.of_lines(lines), some_kin, tau, steps)
+            n_paired = 1 if one.kin is None else one.kin.n_paired.clamp(min=1)
+            steps_of += [steps.rows.div_(tau * n_rows), steps.across.div_(tau * n_paired)]
             losses += [sums[0] / n_rows, sums[1] / n_paired]
         ctx.save_for_backward(*steps_of)
         return tuple(losses)
@@ -191,7 +223,7 @@ class _Contrasts(torch.autograd.Function):
             if len(saved[i + 1]):
                 step[-len(saved[i + 1]) :] += by_losses[i + 1] * saved[i + 1]
             found.append(step)
-        return None, None, None, *found
+        return None, None, *found
 
 
 class Steps(NamedTuple):
@@ -212,7 +244,7 @@ class Steps(NamedTuple):
 def _add_lines(
     others: Tensor, n_rows: int, pairs: Pairs, kin: Tensor | None, tau: float, steps: Steps
 ) -> Tensor:
-    """Add the gradients of some lines, and return the sums of both losses and the number of paired rows, (3,)."""
+    """Add the gradients of some lines, and return the sums of both losses, (2,)."""
     rows, n_lines, (line, column) = others[-n_rows:], len(pairs.negative), pairs.places
     lines = slice(pairs.start, pairs.start + n_lines)
     asked = rows[lines]
@@ -225,10 +257,9 @@ def _add_lines(
     attract, linked = rows.new_zeros(2, n_lines)
     attract.index_add_(0, line, pairs.weights * pulls)
     linked.index_add_(0, line, pulls)
-    across, n_paired = rows.new_zeros(2)
+    across = rows.new_zeros(())
     if kin is not None and wanted is not None:
         paired = kin.sum(1) > 0
-        n_paired = paired.sum()
         own.diagonal(pairs.start).zero_()
         reach = own.sum(1)
         across = torch.where(paired, reach.log() - wanted, 0.0).sum()
@@ -243,7 +274,7 @@ def _add_lines(
     factor = 1 / total[:, None]
     steps.rows[-n_rows:][lines] += factor * (table @ others)
     steps.rows.add_(table.T @ (factor * asked))
-    return torch.stack([(total.log() - attract.log()).sum(), across, n_paired])
+    return torch.stack([(total.log() - attract.log()).sum(), across])
 
 
 def pair_weights(labels: Tensor, certainty: Tensor, lines: slice = slice(None)) -> Tensor:
@@ -266,16 +297,4 @@ def pair_weights(labels: Tensor, certainty: Tensor, lines: slice = slice(None)) 
     """
     weights = torch.minimum(certainty[lines, None], certainty) * same_cluster(labels, lines)
     weights.diagonal(lines.start or 0).zero_()
-    return summing_to_one(weights)
-
-
-def summing_to_one(weights: Tensor) -> Tensor:
-    """Return weights whose rows sum to one; empty rows stay empty.
-
-    Examples
-    --------
-    >>> summing_to_one(torch.tensor([[1.0, 3.0], [0.0, 0.0]]))
-    tensor([[0.2500, 0.7500],
-            [0.0000, 0.0000]])
-    """
     return weights / weights.sum(1, keepdim=True).clamp(min=torch.finfo(weights.dtype).tiny)

@@ -48,11 +48,11 @@ class Scene:
     ----------
     found : Embedded
     near : Tensor of shape (2, m)
-        Pairs of neighbours, as for `attraction.row_pairs`.
+        Pairs of neighbours, as for `attraction.row_pairs`; of this process's lines are enough.
     idle : sequence of bool
         Views that say nothing.
     collectives : Collectives
-        Processes that all have this batch, and share what takes every pair of its rows.
+        Processes that all have this batch, and share what takes every pair of its rows: contrasts are their parts.
 
     Attributes
     ----------
@@ -86,19 +86,20 @@ def no_clusters(scene: Scene, tau: float) -> Tensor:
 
 
 def mean_contrasts(
-    scene: Scene, pairs: attraction.Pairs, tau: float, kin: Tensor | None = None
+    scene: Scene, pairs: attraction.Pairs, tau: float, members: contrast.Members | None = None
 ) -> contrast.Contrasts:
-    """Return the contrasts of rows and across rows, of the consensus and of each view, their means."""
+    """Return the contrasts of rows and, with members, across rows; of the consensus and of each view, their means."""
     found = scene.found
+    kin = None if members is None else members.kin(pairs.lines)
     asked = [contrast.Asked(found.consensus, found.consensus, pairs, kin)]
     for v, own in scene.views:
         some, some_kin = pairs, kin
         if own is not None:
             some = pairs.among(own)
-            some_kin = None if kin is None else contrast.summing_to_one(kin[pairs.lines_of(own)][:, own])
+            some_kin = None if members is None else members.among(own).kin(some.lines)
         view, consensus = _of(found.views[v], own), _of(found.consensus, own)
         asked.append(contrast.Asked(view, consensus, some, some_kin))
-    losses = contrast.contrasts(asked, tau, scene.collectives)
+    losses = contrast.contrasts(asked, tau)
     return contrast.Contrasts(*(torch.stack(one).mean() for one in zip(*losses, strict=True)))
 
 
@@ -161,12 +162,14 @@ class ClusterLosses:
     def _safe_weight(self, false: Tensor, weight: Tensor) -> Tensor:
         """Return g pi for each row, lowered where a view's step would lead from the own centre.
 
-        Only rows with a possible false negative are asked; and some of an epoch's first batch, to take note.
+        Only rows of the lines with a possible false negative are asked; and some of an epoch's first batch, to take
+        note.
         """
         found, labels, near = self.scene.found, self.labels, self.scene.near
         spared = attraction.spared_pairs(labels, near, false)
-        n_noted = 0 if "false_mass" in self.notes else min(_NOTED, len(labels))
-        asked = torch.arange(n_noted, device=labels.device)
+        lines = self.scene.lines
+        n_noted = 0 if "false_mass" in self.notes else min(_NOTED, lines.stop - lines.start)
+        asked = torch.arange(lines.start, lines.start + n_noted, device=labels.device)
         if self.settings.control:
             asked = torch.cat([asked, spared[0]]).unique()
         lowest = weight.repeat(len(labels))
@@ -204,13 +207,11 @@ class ClusterLosses:
         self.notes.add("false_limit", limit[limit.isfinite()])
 
     @torch.no_grad()
-    def kin(self) -> Tensor:
-        """Return who should be found across rows: those of the own cluster, by how sure they are of it, (l, b)."""
+    def members(self) -> contrast.Members:
+        """Return the clusters of rows and how sure they are of them, which says who should be found across rows."""
         squares = squared_distances(self.scene.found.consensus, self.clusters.centers)
         shares = certainty.memberships(squares, self.clusters.consensus_widths)
-        return contrast.pair_weights(
-            self.labels, shares.gather(1, self.labels[:, None])[:, 0], self.scene.lines
-        )
+        return contrast.Members(self.labels, shares.gather(1, self.labels[:, None])[:, 0])
 
     def hard(self, hard: Tensor) -> Tensor:
         """Return the push and the pull on hard rows, the mean over views."""

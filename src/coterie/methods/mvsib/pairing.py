@@ -57,10 +57,10 @@ class JoinedPairs(Pairs):
         weights = np.diff(self._heights[chamber][local].astype(np.float32), axis=1, prepend=np.float32(0))
         return self._numbers[chamber][self._tables[chamber][local]], weights
 
-    def among(self, rows: np.ndarray) -> Tensor:
+    def among(self, rows: np.ndarray, lines: slice = slice(None)) -> Tensor:
         """Return which different rows of a batch are neighbours: the places of both, (2, pairs).
 
-        Every pair is there once in both directions; rows of one chamber.
+        Every pair is there once in both directions, if the first place is among the lines; rows of one chamber.
         """
         chamber = self._chamber[rows[0]]
         table = self._numbers[chamber][self._tables[chamber][self._local[rows]]]
@@ -69,10 +69,14 @@ class JoinedPairs(Pairs):
         self._places[rows] = -1
         one, column = np.nonzero(found >= 0)
         other = found[one, column]
-        near = np.zeros((len(rows), len(rows)), dtype=bool)
-        near[one, other] = near[other, one] = True
-        np.fill_diagonal(near, False)  # where a row has too few neighbours it stands itself
-        return torch.from_numpy(np.stack(np.divmod(np.flatnonzero(near), len(rows))))
+        start, stop, _ = lines.indices(len(rows))
+        near = np.zeros((stop - start, len(rows)), dtype=bool)
+        for first, second in ((one, other), (other, one)):
+            # Where a row has too few neighbours it stands itself.
+            asked = (first >= start) & (first < stop) & (first != second)
+            near[first[asked] - start, second[asked]] = True
+        line, column = np.divmod(np.flatnonzero(near), len(rows))
+        return torch.from_numpy(np.stack([start + line, column]))
 
 
 def _disturbed(table: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:

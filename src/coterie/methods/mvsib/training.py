@@ -28,7 +28,7 @@ from coterie.nn.forward import passes
 from coterie.ops.distances import nearest
 from coterie.ops.groups import cluster_means
 from coterie.ops.kmeans import kmeans
-from coterie.ops.shares import added, gathered, joined
+from coterie.ops.shares import gathered, joined_parts
 from coterie.store import below
 
 _FEWEST = 10
@@ -124,14 +124,14 @@ class MVSIBTask:
         mine = self.network(self._seen(whole.views), self._present(rows[whole.own]))
         guess = None if stage == 0 else self.network.predicted_doubt(mine.consensus)
         found, guess = self._joined(mine, guess, whole)
-        near = torch.zeros(2, 0, dtype=torch.long) if self.pairs is None else self.pairs.among(rows)
-        near = near.to(self.device)
+        near = torch.zeros(2, 0, dtype=torch.long)
+        if self.pairs is not None:
+            near = self.pairs.among(rows, share_of(len(rows), self.collectives))
         terms: dict[str, Tensor] = {}
         if settings.reconstruction_weight > 0:
-            part = mine.present.sum() / found.present.sum()
-            error = added(part * self.network.reconstruction(mine), self.collectives)
-            terms["reconstruction"] = settings.reconstruction_weight * error
-        scene = Scene(found, near, self._idle, self.collectives)
+            part = settings.reconstruction_weight * mine.present.sum() / found.present.sum()
+            terms["reconstruction"] = part * self.network.reconstruction(mine)
+        scene = Scene(found, near.to(self.device), self._idle, self.collectives)
         if guess is None:
             terms["rows"] = settings.row_weight * no_clusters(scene, settings.tau)
         else:
@@ -254,19 +254,27 @@ class MVSIBTask:
         if self.collectives.size == 1:
             return mine, guess
         parts = [*mine.views, mine.consensus, *([] if guess is None else [guess[:, None]])]
-        whole = joined(torch.cat(parts, dim=1), batch, self.collectives)
-        found = whole.split([part.shape[1] for part in parts], dim=1)
+        found = joined_parts(parts, batch, self.collectives)
         n_views = len(mine.views)
         everyone = Embedded([], [], list(found[:n_views]), found[n_views], self._present(batch.rows))
         return everyone, None if guess is None else found[-1][:, 0]
 
     def _cluster_terms(self, rows: np.ndarray, scene: Scene, guess: Tensor, stage: int) -> dict[str, Tensor]:
-        """Return the losses of rows with clusters; `guess` is how uncertain the network thinks them, (b,)."""
+        """Return the losses of rows with clusters, or this process's parts.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (b,)
+        scene : Scene
+        guess : Tensor of shape (b,)
+            How uncertain the network thinks them.
+        stage : int
+        """
         settings = self.settings
         assert self.clusters is not None
         labels = self.clusters.labels[torch.from_numpy(rows)].to(self.device)
         losses = ClusterLosses(scene, labels, self.clusters, settings, self._notes)
-        terms = {"doubt": settings.doubt_weight * F.mse_loss(guess, losses.doubt())}
+        alike = {"doubt": settings.doubt_weight * F.mse_loss(guess, losses.doubt())}
         opening = certainty.gate(guess.detach().mean(), *settings.gate, settings.gate_window)
         self._notes.add("gate", opening)
         routes = torch.zeros(len(rows), dtype=torch.long, device=self.device)
@@ -275,20 +283,20 @@ class MVSIBTask:
             routes = self._route(rows, guess.detach(), stage)
         pairs = losses.pairs(routes == routing.FALSE_NEGATIVE, opening, routed)
         opened = settings.cross_weight * settings.cross_gate(self._epoch) if stage == 3 else 0.0
-        found = mean_contrasts(scene, pairs, settings.tau, losses.kin() if opened > 0 else None)
-        terms["rows"] = settings.row_weight * found.rows
+        found = mean_contrasts(scene, pairs, settings.tau, losses.members() if opened > 0 else None)
+        terms = {"rows": settings.row_weight * found.rows}
         if opened > 0:
             terms["cross"] = opened * found.across
         hard = routes == routing.HARD_NEGATIVE
         losses.note_separation(hard)
         if stage >= 2 and settings.hard_weight > 0:
-            terms["hard"] = settings.hard_weight * opening * losses.hard(hard)
+            alike["hard"] = settings.hard_weight * opening * losses.hard(hard)
         pseudo = losses.pseudo_rows(self._draws) if stage == 3 else None
         if settings.cluster_weight > 0:
-            terms["clusters"] = settings.cluster_weight * losses.of_clusters(pseudo)
+            alike["clusters"] = settings.cluster_weight * losses.of_clusters(pseudo)
         if pseudo is not None:
-            terms["minority"] = settings.minority_weight * losses.of_small(pseudo)
-        return terms
+            alike["minority"] = settings.minority_weight * losses.of_small(pseudo)
+        return terms | {name: term / self.collectives.size for name, term in alike.items()}
 
     @torch.no_grad()
     def _route(self, rows: np.ndarray, guess: Tensor, stage: int) -> Tensor:

@@ -165,7 +165,8 @@ class StudentTask:
         else:
             terms["entropy"] = _CERTAINTY * objective.entropy(now)
             terms["sizes"] = _SIZES * size_divergence(now, self.sizes)
-        return {"loss": torch.stack(list(terms.values())).sum(), **terms}, None
+        parts = {name: term / self.collectives.size for name, term in terms.items()}
+        return {"loss": torch.stack(list(parts.values())).sum(), **parts}, None
 
     def _noise(self, mine: Tensor, batch: Batch) -> Tensor:
         """Return noise of the shape of this process's rows, its part of the noise of all."""

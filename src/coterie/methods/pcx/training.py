@@ -30,7 +30,7 @@ from coterie.ops.matching import match_centers
 from coterie.ops.memberships import log_memberships
 from coterie.ops.partition import cuts_graph, partition
 from coterie.ops.pieces import Pieces
-from coterie.ops.shares import added, agree, agreed, gathered, joined, of_share
+from coterie.ops.shares import agree, agreed, gathered, joined, of_share
 from coterie.store import below
 
 _SCALE_MEMORY = 0.99
@@ -117,18 +117,20 @@ class PCXTask:
         distances = self.network.distances(codes)
         labels = self._labels(batch.rows, distances)
         terms["reconstruction"] = self._reconstruction(mine, codes, self.network.centroids[labels], batch)
-        terms["clustering"] = objective.clustering(distances, labels, self._size_weights())
-        self._track(terms["clustering"], distances)
+        clustering = objective.clustering(distances, labels, self._size_weights())
+        self._track(clustering, distances)
         log_lambda = log_memberships(distances, self._tau())
+        alike = {"clustering": clustering}
         if self._entropy_is_on():
-            terms["entropy"] = objective.entropy(log_lambda)
+            alike["entropy"] = objective.entropy(log_lambda)
         if self.settings.balance_weight > 0:
-            terms["imbalance"] = objective.imbalance(log_lambda)
+            alike["imbalance"] = objective.imbalance(log_lambda)
         if mates is not None and batch.partners is not None:
             theirs = self._labels(batch.partners.rows, self.network.distances(mates))
-            terms["consistency"] = objective.consistency(log_lambda, theirs)
+            alike["consistency"] = objective.consistency(log_lambda, theirs)
         elif self._has_settled() and self._holds_start() and not self._gathered:
-            terms["consistency"] = objective.consistency(log_lambda, labels)
+            alike["consistency"] = objective.consistency(log_lambda, labels)
+        terms |= {name: term / self.collectives.size for name, term in alike.items()}
         return {"loss": self._weighted(terms), **terms}, Assigned(codes.detach(), labels)
 
     @torch.no_grad()
@@ -302,7 +304,7 @@ class PCXTask:
         return self.settings.hold > 0 and self._has_settled() and not self._gathered
 
     def _reconstruction(self, mine: Tensor, codes: Tensor, centroids: Tensor, batch: Batch) -> Tensor:
-        """Return how far this process's rows are from what their codes and centroids decode to, for all processes."""
+        """Return this process's part: how far its rows are from what their codes and centroids decode to."""
         noise = self._noise_like(codes)
         decoded = self.network.decode(
             of_share(codes, batch),
@@ -310,7 +312,7 @@ class PCXTask:
             None if noise is None else of_share(noise, batch),
         )
         error = objective.reconstruction(self.network.target(mine), decoded, self.settings.reconstruction)
-        return added(batch.part * error, self.collectives)
+        return batch.part * error
 
     def _noise_like(self, codes: Tensor) -> Tensor | None:
         """Return noise of `code_noise` standard deviations of the code, or None where there is none."""

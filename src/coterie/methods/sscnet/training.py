@@ -21,7 +21,7 @@ from coterie.methods.sscnet.starting import best_start, looked_at
 from coterie.nn.contrast import neighbour_contrast
 from coterie.ops.affinity import knn_affinity
 from coterie.ops.communities import rating_among
-from coterie.ops.shares import added, agree, in_common, joined
+from coterie.ops.shares import agree, joined_parts
 from coterie.ops.stiefel import EigenLayers
 from coterie.store import below
 
@@ -93,20 +93,20 @@ class SSCTask:
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], None]:
         """Return the losses of the modules whose turn it is (Algorithm 1)."""
         settings, network = self.settings, self.network
-        everyone, n_own = batch.with_partners(), len(batch.own)
+        everyone = batch.with_partners()
         x = network.look(self._tensor(everyone.views))
         coded = network.coder(x)
-        codes = coded.codes
-        figures = objective.coding_figures(x[:n_own], coded.decoded[:n_own], codes[:n_own])
-        figures = joined(figures, batch, self.collectives)
-        terms = {"coding": settings.coding_weight * objective.coding_loss(figures, settings.sparsity)}
-        embedded = network.embed(codes)
+        embedded = network.embed(coded.codes)
+        found = [objective.coding_figures(x, coded.decoded, coded.codes), embedded]
+        figures, of_all = joined_parts(found, everyone, self.collectives)
+        coding = objective.coding_loss(figures[: len(batch.rows)], settings.sparsity)
+        terms = {"coding": settings.coding_weight * coding / self.collectives.size}
         if batch.partners is not None:
-            own, theirs = joined(embedded, everyone, self.collectives).chunk(2)
+            own, theirs = of_all.chunk(2)
             contrast = neighbour_contrast(own, theirs, collectives=self.collectives)
             terms["contrast"] = settings.neighbor_weight * contrast
         if not settings.in_warmup(self._epoch):
-            terms |= self._later_terms(codes, embedded, everyone)
+            terms |= self._later_terms(coded.codes, embedded, everyone)
         self._step += 1
         return {"loss": torch.stack(list(terms.values())).sum(), **terms}, None
 
@@ -164,8 +164,8 @@ class SSCTask:
         terms = {}
         places = self.network.place(embedded)
         if phase >= 1 and len(batch.rows) > max(settings.n_clusters, self.landmarks.n_neighbors):
-            whole = (joined(one, batch, self.collectives) for one in (compared, places))
-            terms["spectral"] = settings.spectral_weight * self._spectral(*whole)
+            spectral = self._spectral(*joined_parts([compared, places], batch, self.collectives))
+            terms["spectral"] = settings.spectral_weight * spectral / self.collectives.size
         if phase == PHASES - 1:
             terms["assignment"] = settings.assignment_weight * self._assignment(compared, places, batch)
         return terms
@@ -178,12 +178,13 @@ class SSCTask:
         """
         graph = knn_affinity(compared, self.landmarks.n_neighbors, unit=bool(self.landmarks.by_code))
         start = torch.linalg.qr(places.detach()).Q
-        shared = {name: in_common(one, self.collectives) for name, one in self.layers.named_parameters()}
-        columns = torch.func.functional_call(self.layers, shared, (graph.laplacian, start))
-        return objective.spectral_loss(graph.laplacian, columns)
+        return objective.spectral_loss(graph.laplacian, self.layers(graph.laplacian, start))
 
     def _assignment(self, compared: Tensor, places: Tensor, batch: Batch) -> Tensor:
-        """Return how far places and clusters are from those of the nearest landmarks, and of landmarks themselves."""
+        """Return how far places and clusters are from those of the nearest landmarks, and of landmarks themselves.
+
+        This process's part of it.
+        """
         network, landmarks = self.network, self.landmarks
         votes = landmarks.votes(compared)
         some = torch.randint(len(landmarks.rows), (_REPLAY,), generator=self._draws).to(self.device)
@@ -193,7 +194,7 @@ class SSCTask:
         wanted = torch.cat([votes.mean(landmarks.places()), landmarks.places()[some]])
         clusters = torch.cat([votes.mean(landmarks.memberships()), landmarks.memberships()[some]])
         part = len(places) / (len(batch.rows) + _REPLAY)
-        return added(part * self._distance(places, wanted, clusters), self.collectives)
+        return part * self._distance(places, wanted, clusters)
 
     def _distance(self, places: Tensor, wanted: Tensor, clusters: Tensor) -> Tensor:
         """Return how far places and their clusters are from the ones that are wanted, L_K beside the embedding."""
