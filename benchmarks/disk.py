@@ -43,8 +43,8 @@ class Case:
     taught : bool
         Whether some rows of each cluster are labelled.
     timed : callable
-        Takes the seconds of all passes and gives those of one that counts: the fastest, or of LargeMvCNet, which reads
-        the rows in its first sweep and keeps what it needs of them, the slowest.
+        Takes the seconds of all passes and gives those of one that counts: the fastest, or of LargeMvCNet, which
+        reads the rows in its first sweep and keeps what it needs of them, the slowest.
     """
 
     make: Callable[[int], Clusterer]
