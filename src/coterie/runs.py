@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,19 @@ class Run:
             remove_drafts(self.folder)
         except OSError as error:
             raise InputError(f"Cannot make the folder {self.folder}: {error.strerror}.") from error
+
+    @contextmanager
+    def created(self, replace: bool) -> Iterator[None]:
+        """Make the folder for a block; where that fails before it wrote anything, no new folder is left behind."""
+        was_there = self.folder.exists()
+        self.create(replace)
+        try:
+            yield
+        except BaseException:
+            if not was_there:
+                with suppress(OSError):  # something is in it, or another process was faster
+                    self.folder.rmdir()
+            raise
 
     def check(self) -> None:
         """Raise one sentence when there is no finished run."""

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.cli.helpers import FAST, last_error
 
+from coterie import load
 from coterie.cli import run
 
 
@@ -121,6 +122,34 @@ def test_labels_of_one_class_are_refused_where_no_method_was_chosen(folder, tmp_
     ]
     assert run(fit) == 2
     assert "one.csv has labels of fewer than two classes, which steer nothing" in last_error(capsys)
+
+
+def test_words_as_labels_are_names_of_the_classes_from_then_on(folder, tmp_path):
+    truth = np.loadtxt(folder / "truth.txt", dtype=int)
+    words = np.array(["cod", "ant", "bee"])[truth]
+    chosen = [int(np.flatnonzero(truth == k)[i]) for k in range(3) for i in range(2)]
+    (tmp_path / "some.csv").write_text("row,label\n" + "".join(f"{row},{words[row]}\n" for row in chosen))
+    rows, out = str(folder / "rows.csv"), tmp_path / "run"
+    assert run(["fit", rows, "--labels", str(tmp_path / "some.csv"), "--out", str(out), "--quiet"]) == 0
+    assert run(["predict", str(out), rows, "-o", str(tmp_path / "new.csv")]) == 0
+    for path in (out / "labels.csv", tmp_path / "new.csv"):
+        with path.open() as handle:
+            lines = list(csv.DictReader(handle))
+        assert np.mean([line["name"] == word for line, word in zip(lines, words, strict=True)]) > 0.95
+        assert {line["cluster"]: line["name"] for line in lines} == {"0": "ant", "1": "bee", "2": "cod"}
+    assert load(out / "model.coterie").names_ == {0: "ant", 1: "bee", 2: "cod"}
+    assert run(["report", str(out)]) == 0
+    assert "cod" in (out / "report.html").read_text()
+
+
+def test_a_refused_fit_leaves_no_empty_folder_and_keeps_one_that_was_there(folder, tmp_path, capsys):
+    fit = ["fit", str(folder / "rows.csv"), "-k", "500", "--method", "pcx", "--out"]
+    assert run([*fit, str(tmp_path / "new")]) == 2
+    assert "500" in last_error(capsys)
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "old").mkdir()
+    assert run([*fit, str(tmp_path / "old")]) == 2
+    assert (tmp_path / "old").exists()
 
 
 @pytest.mark.parametrize(("clusters", "told"), [("5", True), ("3", False), ("auto", False)])

@@ -121,7 +121,7 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Cluster DATA and keep the result in the folder RUN; run it again to go on after a crash."""
-    from coterie.data import read_some_labels
+    from coterie.data import read_label_names, read_some_labels
     from coterie.engine.distributed import process_group
     from coterie.methods.registry import find_method
     from coterie.runs import Run, write_labels
@@ -146,20 +146,22 @@ def fit(
     estimator = found.load()
     chosen = read_settings(estimator, settings or [])
     views = in_memory_or_not(views, data, quiet)
-    the_run.create(replace)
     usual = {"random_state": seed, "checkpoint": str(the_run.checkpoint), "verbose": int(not quiet)}
     usual |= {} if clusters is None else {"n_clusters": cluster_count(clusters)}
     model = estimator(**{name: value for name, value in usual.items() if name in estimator().get_params()})
     model.set_params(**chosen)
     started = time.perf_counter()
-    with process_group() as together, spoken_warnings():
+    with the_run.created(replace), process_group() as together, spoken_warnings():
         model.fit(views, known)
     if together.rank > 0:
         return
     seconds = time.perf_counter() - started
     the_run.unfinish()
+    names = {} if labels is None else read_label_names(labels)
+    if names:
+        model.names_ = names
     model.save(the_run.model)
-    write_labels(the_run.labels, model.labels_, model.assign(views).confidence)
+    write_labels(the_run.labels, model.labels_, model.assign(views).confidence, names)
     the_run.write_note(
         {
             "data": str(data.resolve()),

@@ -2,7 +2,14 @@
 
 from coterie.data.amputate import amputate
 from coterie.data.builtin import DataSet, load_digits, load_multiview_digits
-from coterie.data.readers import column_names, read_labels, read_pairs, read_some_labels, read_views
+from coterie.data.readers import (
+    column_names,
+    read_label_names,
+    read_labels,
+    read_pairs,
+    read_some_labels,
+    read_views,
+)
 from coterie.data.scaling import Scaler
 from coterie.data.views import Views, as_views
 
@@ -15,6 +22,7 @@ __all__ = [
     "column_names",
     "load_digits",
     "load_multiview_digits",
+    "read_label_names",
     "read_labels",
     "read_pairs",
     "read_some_labels",

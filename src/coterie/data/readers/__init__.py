@@ -15,12 +15,27 @@ from coterie.data.readers.labels import encode_labels, labels_among
 from coterie.data.readers.matlab import hdf5_entries, mat_entries, read_hdf5, read_mat
 from coterie.data.readers.parquet import parquet_labels, parquet_names, read_parquet
 from coterie.data.readers.stores import mudata_views, read_mudata, read_zarr
-from coterie.data.readers.text import find_layout, read_csv, read_label_column, read_row_column
+from coterie.data.readers.text import (
+    find_layout,
+    read_csv,
+    read_label_column,
+    read_label_words,
+    read_row_column,
+)
 from coterie.data.views import Views
 from coterie.errors import InputError
 
-__all__ = ["column_names", "mudata_views", "read_labels", "read_pairs", "read_some_labels", "read_views"]
+__all__ = [
+    "column_names",
+    "mudata_views",
+    "read_label_names",
+    "read_labels",
+    "read_pairs",
+    "read_some_labels",
+    "read_views",
+]
 
+_TEXTS = (".csv", ".tsv", ".txt")
 _WHOLE_FLOATS = 2**24  # float32 holds every whole number below
 
 _READERS: dict[str, Callable[..., Views]] = {
@@ -149,7 +164,7 @@ def read_labels(path: str | os.PathLike[str], key: str = "y", *, words: bool = T
     """
     path = _existing(path)
     suffix = path.suffix.lower()
-    if suffix in (".csv", ".tsv", ".txt"):
+    if suffix in _TEXTS:
         return read_label_column(path, key, words=words)
     if suffix == ".npy":
         return _labels_of_npy(path)
@@ -157,6 +172,30 @@ def read_labels(path: str | os.PathLike[str], key: str = "y", *, words: bool = T
     if labels is None:
         raise InputError(f"{path} holds no labels: call them {key!r}, one for each row.")
     return labels
+
+
+def read_label_names(path: str | os.PathLike[str]) -> dict[int, str]:
+    r"""Read what the classes of `read_labels` are called; nothing where labels are numbers or the file is no text.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from coterie.data import read_label_names
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "some.csv"
+    ...     _ = path.write_text("row,label\n0,cat\n1,ant\n")
+    ...     read_label_names(path)
+    {0: 'ant', 1: 'cat'}
+    """
+    path = _existing(path)
+    if path.suffix.lower() not in _TEXTS:
+        return {}
+    return dict(enumerate(read_label_words(path, "y")))
 
 
 def read_some_labels(path: str | os.PathLike[str], n_rows: int, *, words: bool = True) -> np.ndarray:
@@ -188,7 +227,7 @@ def read_some_labels(path: str | os.PathLike[str], n_rows: int, *, words: bool =
     array([ 0, -1, -1,  1])
     """
     labels, path = read_labels(path, words=words), Path(path)
-    rows = read_row_column(path) if path.suffix.lower() in (".csv", ".tsv", ".txt") else None
+    rows = read_row_column(path) if path.suffix.lower() in _TEXTS else None
     if rows is None:
         if len(labels) != n_rows:
             raise InputError(

@@ -85,14 +85,33 @@ def encode_labels(values: Any, where: str) -> np.ndarray:
             return _whole_numbers(array, where)
         values = np.char.decode(array, "utf-8", "replace") if array.dtype.kind == "S" else array
         values = values.ravel().tolist()
-    # As a list: one long text would make every item of an array as long.
-    texts = [str(value).strip() for value in values]
-    known = ["" if text.lower() in _NOTHING else text for text in texts]
-    try:
+    known, words = _known_texts(values), label_words(values)
+    if not words:
         return _whole_numbers(np.array([float(text or "nan") for text in known], dtype=np.float64), where)
-    except ValueError:
-        codes = {text: code for code, text in enumerate(sorted({*known} - {""}))} | {"": -1}
+    codes = {text: code for code, text in enumerate(words)} | {"": -1}
     return np.array([codes[text] for text in known], dtype=np.int64)
+
+
+def label_words(values: list[Any]) -> list[str]:
+    """Return the different labels in alphabetical order, in which they are numbered; none where all are numbers.
+
+    Examples
+    --------
+    >>> label_words(["cat", "ant", "", "cat"]), label_words(["3", "1"])
+    (['ant', 'cat'], [])
+    """
+    words = sorted({*_known_texts(values)} - {""})
+    try:
+        _ = [float(word) for word in words]
+    except ValueError:
+        return words
+    return []
+
+
+def _known_texts(values: list[Any]) -> list[str]:
+    """Return labels as texts, empty where there is none; in an array all would be as long as the longest."""
+    texts = [str(value).strip() for value in values]
+    return ["" if text.lower() in _NOTHING else text for text in texts]
 
 
 def _whole_numbers(array: np.ndarray, where: str) -> np.ndarray:

@@ -19,7 +19,13 @@ from typing import TextIO
 import numpy as np
 
 from coterie.data.readers.files import columns_to_drop, parsing
-from coterie.data.readers.labels import LABEL_NAMES, encode_labels, is_class_number, label_columns
+from coterie.data.readers.labels import (
+    LABEL_NAMES,
+    encode_labels,
+    is_class_number,
+    label_columns,
+    label_words,
+)
 from coterie.data.readers.numbers import find_decimal, is_number, no_number, to_number
 from coterie.data.sources import DenseRows
 from coterie.data.views import Views
@@ -209,6 +215,23 @@ def read_label_column(path: Path, key: str, *, words: bool = True) -> np.ndarray
 
     Unless `words` are allowed, labels must be whole numbers.
     """
+    texts = _label_texts(path, key)
+    word = None if words else next((text for text in texts if not is_class_number(text)), None)
+    if word is not None:
+        raise InputError(
+            f"{path} has the label {word.strip()!r}, not a whole number: a label is the number of a cluster, as in "
+            "labels.csv of the run, or a new number for a new class."
+        )
+    return encode_labels(texts, str(path))
+
+
+def read_label_words(path: Path, key: str) -> list[str]:
+    """Read the words that the labels of a text file are, in the order in which `read_label_column` numbers them."""
+    return label_words(_label_texts(path, key))
+
+
+def _label_texts(path: Path, key: str) -> list[str]:
+    """Read the column of a text file that holds labels, as it is."""
     with parsing(path, "UTF-8 text"):
         layout = find_layout(path)
         columns = label_columns(layout.names or ())
@@ -228,14 +251,7 @@ def read_label_column(path: Path, key: str, *, words: bool = True) -> np.ndarray
             f"{path} has {layout.n_columns} columns and none is called {key!r} or label: "
             "call the column with the labels so, or name it where there is --column (evaluate, report, explore)."
         )
-    texts = [cells[column] for cells in rows[skip:]]
-    word = None if words else next((text for text in texts if not is_class_number(text)), None)
-    if word is not None:
-        raise InputError(
-            f"{path} has the label {word.strip()!r}, not a whole number: a label is the number of a cluster, as in "
-            "labels.csv of the run, or a new number for a new class."
-        )
-    return encode_labels(texts, str(path))
+    return [cells[column] for cells in rows[skip:]]
 
 
 def read_row_column(path: Path) -> np.ndarray | None:

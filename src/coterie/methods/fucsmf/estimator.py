@@ -89,6 +89,8 @@ class FUCSMF(Clusterer):
         The class of each row; labelled rows keep theirs.
     classes_ : ndarray of shape (c,)
         The classes, ascending; the columns of all memberships.
+    names_ : dict of int to str
+        What classes are called, where somebody says so: empty after a fit, kept in a saved model, shown in reports.
     label_distributions_ : ndarray of shape (n, c)
         Soft memberships of the rows; they sum to one.
     anchor_codes_ : ndarray of shape (m, c)
@@ -164,6 +166,7 @@ class FUCSMF(Clusterer):
 
     _curvature: float | None
     classes_: np.ndarray
+    names_: dict[int, str]
 
     def __init__(
         self,
@@ -237,7 +240,7 @@ class FUCSMF(Clusterer):
             self.anchors_ = self._fit_anchors(data, collectives)
             self._graph = self._kept(self.anchors_.weights(data, collectives))
             self._solve(codes, must_link, cannot_link, None)
-        self.versions_ = versions()
+        self.versions_, self.names_ = versions(), {}
         return self
 
     def relabel(self, y: Any, *, must_link: Any = None, cannot_link: Any = None) -> Self:
@@ -455,6 +458,7 @@ class FUCSMF(Clusterer):
             "curvature": self.curvature_,
             "is_convex": self.is_convex_,
             "scale": list(self.scaler_.modes_),
+            "names": [[number, name] for number, name in self.names_.items()],
             "views": [[view.space.kind, *view.axes.shape, len(view.anchors)] for view in self.anchors_.parts],
         }
         arrays = module_arrays("anchors.", self.anchors_)
@@ -478,6 +482,7 @@ class FUCSMF(Clusterer):
         self.anchors_ = AnchorViews(self.scaler_, views, self.n_nearest)
         load_arrays("anchors.", self.anchors_, arrays)
         self.classes_ = arrays["classes"]
+        self.names_ = {int(number): str(name) for number, name in values.get("names", [])}
         self.labels_, self.label_distributions_ = arrays["labels"], arrays["label_distributions"]
         self.anchor_codes_, self.exemplar_indices_ = arrays["anchor_codes"], arrays["exemplar_indices"]
         self._describe(np.searchsorted(self.classes_, self.labels_))
