@@ -112,6 +112,11 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_nothing_behind(tmp_path):
     assert [item.name for item in tmp_path.iterdir()] == ["note"]
 
 
+def test_a_folder_in_the_place_of_a_file_is_one_sentence_before_anything_is_done(tmp_path):
+    with pytest.raises(InputError, match=r"it is a folder; give the path of a file\."), atomic_path(tmp_path):
+        raise AssertionError("the block was entered")
+
+
 def test_a_missing_folder_is_one_sentence(tmp_path):
     with pytest.raises(InputError, match="does not exist; create it first"):
         write_archive(tmp_path / "no" / "model.coterie", {}, {})

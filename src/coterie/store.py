@@ -66,6 +66,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise InputError(
             f"Cannot write {target}: the folder {target.parent} does not exist; create it first."
         )
+    if target.is_dir():
+        raise InputError(f"Cannot write {target}: it is a folder; give the path of a file.")
     draft = None
     try:
         draft = _new_draft(target)

@@ -92,7 +92,7 @@ def test_y_beside_x_is_a_coordinate(tmp_path):
         ("1,2\n3,4,5\n", r"t.csv, line 2 has 3 cells but the first line has 2"),
         ("1,2\n3,4\n5\n", r"t.csv, line 3 has 1 cells but the first line has 2"),
         ("1 2 3\n4 5 6\n", r"t.csv.* is '[14] [25] [36]', not a number"),
-        ("a,b\n", r"t.csv has no rows"),
+        ("a,b\n", r"t.csv has no rows below its header"),
         ("", r"t.csv is empty"),
         ("label\n1\n2\n", r"t.csv has no column of numbers left"),
         ("a,b\n1_000,2\n3,\n", r"is '1_000', not a number"),

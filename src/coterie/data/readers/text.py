@@ -94,7 +94,7 @@ def read_csv(
             if labels:
                 texts += [cells[labels[0]] for cells in _cells([line for _, line in lines], layout.delimiter)]
     if not blocks:
-        raise InputError(f"{path} has no rows.")
+        raise InputError(f"{path} has no rows below its header: nothing can be clustered.")
     table = np.concatenate(blocks)
     names = [layout.names[i] for i in kept] if layout.names else None
     _warn_about_identifiers(table, names, path)
