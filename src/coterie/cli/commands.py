@@ -137,6 +137,7 @@ def fit(
     values = fill_values(views, fill)
     views = filled(views, values)
     known = None if labels is None else read_some_labels(labels, views.n_rows)
+    names = {} if labels is None else read_label_names(labels)
     if found is None:
         found = recommended(views, known, labels, quiet)
     if labels is not None and not found.uses_labels:
@@ -157,7 +158,6 @@ def fit(
         return
     seconds = time.perf_counter() - started
     the_run.unfinish()
-    names = {} if labels is None else read_label_names(labels)
     if names:
         model.names_ = names
     model.save(the_run.model)

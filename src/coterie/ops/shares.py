@@ -9,7 +9,7 @@ that has it (`joined`). So the sum of the processes' gradients is that of one pr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -82,6 +82,18 @@ def of_share(whole: Tensor, batch: Batch) -> Tensor:
     tensor([2.])
     """
     return whole if batch.share is None else whole[torch.from_numpy(batch.share).to(whole.device)]
+
+
+def even_parts(losses: Mapping[str, Tensor], collectives: Collectives) -> dict[str, Tensor]:
+    """Return this process's part of losses that all processes compute alike.
+
+    Examples
+    --------
+    >>> from coterie.collectives import ALONE
+    >>> even_parts({"entropy": torch.tensor(3.0)}, ALONE)
+    {'entropy': tensor(3.)}
+    """
+    return {name: loss / collectives.size for name, loss in losses.items()}
 
 
 def gathered(mine: Rows, n_rows: int, collectives: Collectives) -> Rows:

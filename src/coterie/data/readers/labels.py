@@ -85,7 +85,8 @@ def encode_labels(values: Any, where: str) -> np.ndarray:
             return _whole_numbers(array, where)
         values = np.char.decode(array, "utf-8", "replace") if array.dtype.kind == "S" else array
         values = values.ravel().tolist()
-    known, words = _known_texts(values), label_words(values)
+    known = _known_texts(values)
+    words = _numbered_words(known)
     if not words:
         return _whole_numbers(np.array([float(text or "nan") for text in known], dtype=np.float64), where)
     codes = {text: code for code, text in enumerate(words)} | {"": -1}
@@ -100,7 +101,11 @@ def label_words(values: list[Any]) -> list[str]:
     >>> label_words(["cat", "ant", "", "cat"]), label_words(["3", "1"])
     (['ant', 'cat'], [])
     """
-    words = sorted({*_known_texts(values)} - {""})
+    return _numbered_words(_known_texts(values))
+
+
+def _numbered_words(known: list[str]) -> list[str]:
+    words = sorted({*known} - {""})
     try:
         _ = [float(word) for word in words]
     except ValueError:

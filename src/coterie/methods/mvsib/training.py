@@ -28,7 +28,7 @@ from coterie.nn.forward import passes
 from coterie.ops.distances import nearest
 from coterie.ops.groups import cluster_means
 from coterie.ops.kmeans import kmeans
-from coterie.ops.shares import gathered, joined_parts
+from coterie.ops.shares import even_parts, gathered, joined_parts
 from coterie.store import below
 
 _FEWEST = 10
@@ -296,7 +296,7 @@ class MVSIBTask:
             alike["clusters"] = settings.cluster_weight * losses.of_clusters(pseudo)
         if pseudo is not None:
             alike["minority"] = settings.minority_weight * losses.of_small(pseudo)
-        return terms | {name: term / self.collectives.size for name, term in alike.items()}
+        return terms | even_parts(alike, self.collectives)
 
     @torch.no_grad()
     def _route(self, rows: np.ndarray, guess: Tensor, stage: int) -> Tensor:

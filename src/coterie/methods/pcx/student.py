@@ -25,7 +25,7 @@ from coterie.engine.pairs import Pairs
 from coterie.methods.pcx import objective
 from coterie.nn.autoencoder import initialise, mlp
 from coterie.ops.pieces import Pieces
-from coterie.ops.shares import gathered, joined, of_share
+from coterie.ops.shares import even_parts, gathered, joined, of_share
 
 _LEARNING_RATE = 2e-3
 _TAUGHT = 0.2  # share of the epochs in which the start's clusters are taught
@@ -165,7 +165,7 @@ class StudentTask:
         else:
             terms["entropy"] = _CERTAINTY * objective.entropy(now)
             terms["sizes"] = _SIZES * size_divergence(now, self.sizes)
-        parts = {name: term / self.collectives.size for name, term in terms.items()}
+        parts = even_parts(terms, self.collectives)
         return {"loss": torch.stack(list(parts.values())).sum(), **parts}, None
 
     def _noise(self, mine: Tensor, batch: Batch) -> Tensor:

@@ -30,7 +30,7 @@ from coterie.ops.matching import match_centers
 from coterie.ops.memberships import log_memberships
 from coterie.ops.partition import cuts_graph, partition
 from coterie.ops.pieces import Pieces
-from coterie.ops.shares import agree, agreed, gathered, joined, of_share
+from coterie.ops.shares import agree, agreed, even_parts, gathered, joined, of_share
 from coterie.store import below
 
 _SCALE_MEMORY = 0.99
@@ -130,7 +130,7 @@ class PCXTask:
             alike["consistency"] = objective.consistency(log_lambda, theirs)
         elif self._has_settled() and self._holds_start() and not self._gathered:
             alike["consistency"] = objective.consistency(log_lambda, labels)
-        terms |= {name: term / self.collectives.size for name, term in alike.items()}
+        terms |= even_parts(alike, self.collectives)
         return {"loss": self._weighted(terms), **terms}, Assigned(codes.detach(), labels)
 
     @torch.no_grad()
