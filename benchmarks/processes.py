@@ -16,63 +16,68 @@ from typing import Any
 import numpy as np
 
 from benchmarks.records import add_record, machine, measured_apart
-from coterie.engine.distributed import process_group
-from coterie.methods.registry import find_method
+from benchmarks.turns import EPOCHS, WIDTH
 from coterie.metrics import accuracy
 
 METHODS = ("pcx", "sscnet", "mvsib", "largemvcnet")
-_WIDTH = 784
+_WAYS = ("one", "two", "apart")
 _HOSTS = {"coterie-a": "10.77.0.1", "coterie-b": "10.77.0.2"}
-_PORT = "29571"
+_PORT, _SECOND_PORT = "29571", "29572"
 
 
 def run_processes(names: Sequence[str], n_rows: int, batch_size: int, rounds: int) -> None:
-    """Measure the fastest epoch or sweep of two processes and of one, in turn, one thread each.
+    """Measure epochs or sweeps of two processes and of one, which take turns, one thread each.
 
     Two processes that know nothing of each other say what the machine gives: its cores share memory and clock.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.npy"
         rng = np.random.default_rng(0)
-        centers = rng.normal(size=(10, _WIDTH))
+        centers = rng.normal(size=(10, WIDTH))
         np.save(
-            path, (centers[rng.integers(10, size=n_rows)] + rng.normal(size=(n_rows, _WIDTH))).astype("f4")
+            path, (centers[rng.integers(10, size=n_rows)] + rng.normal(size=(n_rows, WIDTH))).astype("f4")
         )
         for name in names:
             params: dict[str, Any] = {"batch_size": batch_size}
-            # The first sweep, in which rows meet the landmarks; later ones find them kept.
-            params |= {"n_layers": 1} if name == "largemvcnet" else {"max_epochs": 4}
-            turns = [
-                [_measure(name, path, params), _measure(name, path, params, together=2)]
-                for _ in range(rounds)
-            ]
-            one, two = (max(turn[place]["rate"] for turn in turns) for place in (0, 1))
-            apart = max(_rate_apart(name, path, params) for _ in range(rounds))
+            params |= {"n_layers": 1} if name == "largemvcnet" else {"max_epochs": EPOCHS}
+            turns = [_measure(name, path, params) for _ in range(rounds)]
+            one, two, apart = (
+                n_rows / float(np.median(np.concatenate([turn[way]["seconds"] for turn in turns])))
+                for way in _WAYS
+            )
             record = {
                 "method": name,
                 "rows": n_rows,
                 "batch_size": batch_size,
+                "epochs": sum(len(turn["two"]["seconds"]) for turn in turns),
                 "rows_per_second": round(one),
                 "rows_per_second_of_two": round(two),
-                "rows_per_second_of_two_apart": round(apart),
+                "rows_per_second_of_two_apart": round(2 * apart),
                 "ratio": round(two / one, 3),
-                "most_possible": round(apart / one, 3),
-                "same_clusters": round(accuracy(*(np.array(one["labels"]) for one in turns[0])), 4),
+                "most_possible": round(2 * apart / one, 3),
+                "same_clusters": round(
+                    accuracy(*(np.array(turns[0][way]["labels"]) for way in _WAYS[:2])), 4
+                ),
             }
             print(record, flush=True)
             add_record("processes", {**record, "machine": machine()})
 
 
-def _measure(name: str, path: Path, params: dict[str, Any], together: int = 1) -> dict[str, Any]:
-    launch = ["-m", "torch.distributed.run", "--nproc-per-node", str(together)] if together > 1 else []
-    arguments = ["-m", "benchmarks.processes", name, path, json.dumps(params)]
-    return measured_apart(*launch, *arguments, env=_single())
-
-
-def _rate_apart(name: str, path: Path, params: dict[str, Any]) -> float:
-    """Return the sum of the rates of two processes at the same time, each with all the rows."""
-    with ThreadPoolExecutor(2) as pool:
-        return sum(one["rate"] for one in pool.map(lambda _: _measure(name, path, params), range(2)))
+def _measure(name: str, path: Path, params: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what one process found, two that share the rows, and the first of two that have all of them each."""
+    launch = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port"]
+    fit = ["-m", "benchmarks.turns", name, path, path]
+    with ThreadPoolExecutor(len(_WAYS)) as pool:
+        runs = {
+            "one": pool.submit(measured_apart, *fit, "together", json.dumps(params), env=_single()),
+            "two": pool.submit(
+                measured_apart, *launch, _PORT, *fit, "together", json.dumps(params), env=_single()
+            ),
+            "apart": pool.submit(
+                measured_apart, *launch, _SECOND_PORT, *fit, "apart", json.dumps(params), env=_single()
+            ),
+        }
+        return {way: run.result() for way, run in runs.items()}
 
 
 def _single() -> dict[str, str]:
@@ -149,20 +154,3 @@ def _two_hosts() -> Iterator[None]:
 
 def _ip(*arguments: str) -> None:
     subprocess.run(["ip", *arguments], check=True)
-
-
-def _child(method: str, path: Path, params: dict[str, Any]) -> None:
-    """Fit, in as many processes as there are, and print the rate of the fastest epoch and the labels."""
-    rows = np.load(path)
-    views = (
-        [slice(0, _WIDTH // 2), slice(_WIDTH // 2, _WIDTH)] if method in ("mvsib", "largemvcnet") else None
-    )
-    with process_group() as together:
-        model = find_method(method).load()(10, views=views, random_state=0, n_threads=1, **params).fit(rows)
-    if together.rank == 0:
-        steps = [record["seconds"] for record in model.history_]
-        print(json.dumps({"rate": len(rows) / min(steps), "labels": model.labels_.tolist()}))
-
-
-if __name__ == "__main__":
-    _child(sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3]))

@@ -1,0 +1,115 @@
+"""A fit whose epochs take turns with those of other fits, so that all of them meet the machine in the same state."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch.distributed as dist
+
+from coterie.engine.distributed import meeting_place, process_group
+from coterie.engine.loop import Loop
+from coterie.methods.registry import find_method
+
+WIDTH = 784
+EPOCHS = 16
+_FITS = 8
+_PAUSE = 0.05
+
+
+class Turns:
+    """The turns of one run, of one process or of several that begin and end them together.
+
+    Parameters
+    ----------
+    path : Path
+        A file that all runs know; the one that has locked it works, the others sleep.
+    store : Store or None
+        Where the processes of the run meet.
+    rank, size : int
+    """
+
+    def __init__(self, path: Path, store: dist.Store | None, rank: int, size: int) -> None:
+        self._file = path.open()
+        self._store, self._rank, self._size = store, rank, size
+        self._taken = 0
+        self._depth = 0
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Work when it is the run's turn, and let the others work afterwards; a turn within a turn is none."""
+        self._depth += 1
+        if self._depth == 1:
+            self._taken += 1
+            if self._rank == 0:
+                fcntl.flock(self._file, fcntl.LOCK_EX)
+            self._meet("begin")
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            if self._depth == 0:
+                self._meet("end")
+                if self._rank == 0:
+                    fcntl.flock(self._file, fcntl.LOCK_UN)
+                    time.sleep(_PAUSE)  # else the others, who wake up slowly, would never have it
+
+    def _meet(self, where: str) -> None:
+        if self._store is None:
+            return
+        name = f"{where} {self._taken}"
+        if self._store.add(name, 1) == self._size:
+            self._store.set(f"{name}: all", "")
+        self._store.wait([f"{name}: all"])
+
+
+def measure(method: str, path: Path, lock: Path, how: str, params: dict[str, Any]) -> None:
+    """Fit, and print the labels and the seconds of the epochs or sweeps that are alike.
+
+    Parameters
+    ----------
+    method : str
+    path : Path
+        The rows.
+    lock : Path
+        The file of the turns.
+    how : {"together", "apart"}
+        Whether the processes that torchrun started share the rows, or each fits all of them.
+    params : dict
+    """
+    rows = np.load(path)
+    halves = [slice(0, WIDTH // 2), slice(WIDTH // 2, WIDTH)]
+    views = halves if method in ("mvsib", "largemvcnet") else None
+    store, rank, size = meeting_place() if dist.is_torchelastic_launched() else (None, 0, 1)
+    turns = Turns(lock, store, rank, size)
+    epoch = Loop.run_epoch
+
+    def in_turn(loop: Loop) -> None:
+        with turns.turn():
+            epoch(loop)
+
+    Loop.run_epoch = in_turn  # type: ignore[assignment, method-assign]
+    seconds: list[float] = []
+    with process_group() if how == "together" else nullcontext():
+        # LargeMvCNet has one sweep in which rows meet the landmarks; later ones find them kept.
+        for _ in range(_FITS if method == "largemvcnet" else 1):
+            estimator = find_method(method).load()(10, views=views, random_state=0, n_threads=1, **params)
+            with turns.turn() if method == "largemvcnet" else nullcontext():
+                estimator.fit(rows)
+            history = [record["seconds"] for record in estimator.history_]
+            # Epochs of the first half are of one kind; later ones, with or without neighbours, cost more or less.
+            seconds += history[: math.ceil(len(history) / 2)]
+    if rank == 0:
+        print(json.dumps({"seconds": seconds, "labels": estimator.labels_.tolist()}))
+
+
+if __name__ == "__main__":
+    measure(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], json.loads(sys.argv[5]))
