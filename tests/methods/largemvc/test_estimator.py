@@ -381,7 +381,7 @@ def test_a_fit_scales_its_sample_once(data, monkeypatch):
 
 
 def test_a_start_by_k_means_cuts_no_graph(data, monkeypatch):
-    monkeypatch.delattr(estimator, "best_partition")
+    monkeypatch.delattr(estimator, "first_partition")
     views, kind = data
     model = LargeMvCNet(3, init="kmeans", features="columns", **QUICK).fit(views)
     assert accuracy(kind, model.labels_) > 0.95

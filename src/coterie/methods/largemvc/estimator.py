@@ -29,6 +29,7 @@ from coterie.methods.largemvc.passes import Passes
 from coterie.methods.largemvc.rows import Rows, dense
 from coterie.methods.largemvc.training import LOSSES, LargeMvCTask
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, whole
+from coterie.methods.several.first import first_partition
 from coterie.methods.several.guard import Guard
 from coterie.methods.several.joined import Start, join_views
 from coterie.methods.several.sample import Sample, draw_sample, fit_scaler
@@ -36,7 +37,6 @@ from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.ops.distances import squared_distances
 from coterie.ops.memberships import calibrated_tau
 from coterie.ops.shares import agreed
-from coterie.ops.swaps import best_partition
 from coterie.store import below, versions
 
 _CORRUPT_WEIGHT = 0.5
@@ -292,7 +292,8 @@ class LargeMvCNet(CostClusterer):
             generator=generator,
         )
         if self.init == "graph":
-            labels = torch.from_numpy(best_partition(joined.graph, m, generator=generator))
+            joined, found = first_partition(joined, m, generator=generator)
+            labels = torch.from_numpy(found)
         else:
             labels = fitting.kmeans_start(
                 torch.hstack([dense(x) for x in features]).cpu(), m, generator=generator

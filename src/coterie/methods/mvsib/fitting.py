@@ -23,12 +23,12 @@ from coterie.methods.mvsib.settings import Settings
 from coterie.methods.mvsib.training import Beginning, MVSIBTask
 from coterie.methods.parts import RunParts
 from coterie.methods.several.beside import Beside
+from coterie.methods.several.first import first_partition
 from coterie.methods.several.guard import scaled_rows, usable
 from coterie.methods.several.joined import JoinedViews, join_views
 from coterie.methods.several.sample import SAMPLE_ROWS, draw_sample, fit_scaler
 from coterie.ops.pca import principal_axes
 from coterie.ops.shares import agreed, gathered
-from coterie.ops.swaps import best_partition
 
 _AXES = 256
 _HELD = 0.95
@@ -72,6 +72,11 @@ class Neighbourhood:
     n_neighbors : int
     generator : torch.Generator
     collectives : Collectives
+
+    Attributes
+    ----------
+    only_beside : bool
+        Whether single views are not asked; False until it is set.
     """
 
     def __init__(
@@ -84,6 +89,7 @@ class Neighbourhood:
         collectives: Collectives,
     ) -> None:
         self.collectives = collectives
+        self.only_beside = False
         self.used = [int(v) for v in np.flatnonzero(~idle)]
         self.n_neighbors, self.generator = n_neighbors, generator
         chosen = [views[v] for v in self.used]
@@ -111,7 +117,7 @@ class Neighbourhood:
         there = present[:, self.used]
         rows = [_along(view, axes) for view, axes in zip(chosen, self.axes, strict=True)]
         together = _along(self.beside.table(chosen), self.wide) if len(chosen) > 1 else None
-        return join_views(
+        joined = join_views(
             rows,
             there,
             together=together,
@@ -120,6 +126,7 @@ class Neighbourhood:
             generator=self.generator,
             collectives=self.collectives,
         )
+        return joined.side_by_side() if self.only_beside else joined
 
 
 def _along(rows: Tensor, axes: Tensor | None) -> Tensor:
@@ -156,9 +163,11 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
         alone = np.eye(data.n_views)
         return Parts(short, torch.hstack(sample), scaler, None, seed, network, None, alone, seen)
     around = Neighbourhood(sample, drawn.sound, drawn.idle, k, generator, collectives)
-    joined = around.join(sample, drawn.sound)
-    n_clusters = params["n_clusters"]
-    found = best_partition(joined.graph, n_clusters, seek_small=params["seek_small"], generator=generator)
+    named = around.join(sample, drawn.sound)
+    joined, found = first_partition(
+        named, params["n_clusters"], seek_small=params["seek_small"], generator=generator
+    )
+    around.only_beside = joined is not named
     labels = agreed(found, collectives)
 
     def join(numbers: np.ndarray) -> JoinedViews:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -45,10 +45,20 @@ class JoinedViews:
         The sum of the views' neighbour graphs.
     agreement : ndarray of shape (v, v)
         How much the views agree on who is near whom.
+    tables : sequence of ndarray of shape (n, k)
+        The neighbours that each view names.
+    beside : ndarray of shape (n, k) or None
+        Those in all views side by side, where there are several.
     """
 
     graph: sparse.csr_matrix
     agreement: np.ndarray
+    tables: Sequence[np.ndarray] = ()
+    beside: np.ndarray | None = None
+
+    def side_by_side(self) -> JoinedViews:
+        """Return the graph of the neighbours in all views side by side, without those of single views."""
+        return self if self.beside is None else replace(self, graph=joined_graph([self.beside]))
 
     def start(self, labels: Tensor, n_clusters: int) -> Start:
         """Return a partition, from wherever it comes, with the share of neighbours that it keeps together."""
@@ -89,11 +99,10 @@ def join_views(
     def table(view: Tensor, there: np.ndarray) -> np.ndarray:
         return table_of_present(view, there, n_neighbors, generator=generator, collectives=collectives)
 
-    tables = [table(view, present[:, v]) for v, view in enumerate(rows)]
-    weights = [1.0] * len(tables)
-    if together is not None:
-        tables.append(table(together, complete))
-        weights.append(len(rows) / 2)
-    single = tables[: len(rows)]
+    single = [table(view, present[:, v]) for v, view in enumerate(rows)]
     agree = np.array([[agreement(one, other) for other in single] for one in single])
-    return JoinedViews(joined_graph(tables, weights), agree)
+    if together is None:
+        return JoinedViews(joined_graph(single), agree, single)
+    beside = table(together, complete)
+    weights = [1.0] * len(single) + [len(rows) / 2]
+    return JoinedViews(joined_graph([*single, beside], weights), agree, single, beside)
