@@ -246,7 +246,7 @@ def processes(
     ] = "pcx,sscnet,mvsib,largemvcnet",
     rows: int = 8192,
     batch_size: int = 1024,
-    rounds: int = 2,
+    rounds: int = 1,
 ) -> None:
     """Rate of training of two processes beside one, with one thread each."""
     from benchmarks.processes import run_processes
