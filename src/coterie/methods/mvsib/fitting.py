@@ -167,7 +167,8 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     joined, found = first_partition(
         named, params["n_clusters"], seek_small=params["seek_small"], generator=generator
     )
-    around.only_beside = joined is not named
+    around.only_beside = bool(agreed(np.array([int(joined is not named)]), collectives)[0])
+    joined = named.side_by_side() if around.only_beside else named
     labels = agreed(found, collectives)
 
     def join(numbers: np.ndarray) -> JoinedViews:
