@@ -66,17 +66,20 @@ def run_processes(names: Sequence[str], n_rows: int, batch_size: int, rounds: in
 def _measure(name: str, path: Path, params: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return what one process found, two that share the rows, and the first of two that have all of them each."""
     launch = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port"]
-    fit = ["-m", "benchmarks.turns", name, path, path]
-    with ThreadPoolExecutor(len(_WAYS)) as pool:
+    ways = {
+        "one": ([], "together"),
+        "two": ([*launch, _PORT], "together"),
+        "apart": ([*launch, _SECOND_PORT], "apart"),
+    }
+    with ThreadPoolExecutor(len(ways)) as pool:
         runs = {
-            "one": pool.submit(measured_apart, *fit, "together", json.dumps(params), env=_single()),
-            "two": pool.submit(
-                measured_apart, *launch, _PORT, *fit, "together", json.dumps(params), env=_single()
-            ),
-            "apart": pool.submit(
-                measured_apart, *launch, _SECOND_PORT, *fit, "apart", json.dumps(params), env=_single()
-            ),
-        }
+            way: pool.submit(
+                measured_apart,
+                *begin, "-m", "benchmarks.turns", name, path, how, json.dumps(params),
+                env=_single(),
+            )
+            for way, (begin, how) in ways.items()
+        }  # fmt: skip
         return {way: run.result() for way, run in runs.items()}
 
 

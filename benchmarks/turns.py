@@ -71,16 +71,14 @@ class Turns:
         self._store.wait([f"{name}: all"])
 
 
-def measure(method: str, path: Path, lock: Path, how: str, params: dict[str, Any]) -> None:
+def measure(method: str, path: Path, how: str, params: dict[str, Any]) -> None:
     """Fit, and print the labels and the seconds of the epochs or sweeps that are alike.
 
     Parameters
     ----------
     method : str
     path : Path
-        The rows.
-    lock : Path
-        The file of the turns.
+        The rows, which all runs know: whose turn it is has locked them.
     how : {"together", "apart"}
         Whether the processes that torchrun started share the rows, or each fits all of them.
     params : dict
@@ -89,7 +87,7 @@ def measure(method: str, path: Path, lock: Path, how: str, params: dict[str, Any
     halves = [slice(0, WIDTH // 2), slice(WIDTH // 2, WIDTH)]
     views = halves if method in ("mvsib", "largemvcnet") else None
     store, rank, size = meeting_place() if dist.is_torchelastic_launched() else (None, 0, 1)
-    turns = Turns(lock, store, rank, size)
+    turns = Turns(path, store, rank, size)
     epoch = Loop.run_epoch
 
     def in_turn(loop: Loop) -> None:
@@ -112,4 +110,4 @@ def measure(method: str, path: Path, lock: Path, how: str, params: dict[str, Any
 
 
 if __name__ == "__main__":
-    measure(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], json.loads(sys.argv[5]))
+    measure(sys.argv[1], Path(sys.argv[2]), sys.argv[3], json.loads(sys.argv[4]))

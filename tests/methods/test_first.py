@@ -56,7 +56,7 @@ def test_a_view_of_noise_does_not_silence_the_one_with_the_groups():
     views, truth = with_noise()
     joined = join(views)
     assert hardly_agree(joined, 6)
-    assert not tell_parts(joined, truth, 6)
+    assert not tell_parts(joined.side_by_side(), truth, 6)
     found, labels = first_partition(joined, 6, generator=torch.Generator().manual_seed(0))
     assert found is joined
     assert accuracy(truth, labels) > 0.9

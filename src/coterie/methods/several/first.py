@@ -54,11 +54,18 @@ def first_partition(
     apart = joined.side_by_side()
     aside = torch.Generator().manual_seed(generator.initial_seed())
     other = best_partition(apart.graph, n_clusters, seek_small=seek_small, generator=aside)
-    return (apart, other) if tell_parts(joined, other, n_clusters) else (joined, found)
+    return (apart, other) if tell_parts(apart, other, n_clusters) else (joined, found)
 
 
-def tell_parts(joined: JoinedViews, labels: np.ndarray, n_clusters: int) -> bool:
-    """Tell whether each view knows another part of these clusters, and none of them the whole.
+def tell_parts(apart: JoinedViews, labels: np.ndarray, n_clusters: int) -> bool:
+    """Tell whether no view alone keeps clusters that were found side by side: each knows another part of them.
+
+    Parameters
+    ----------
+    apart : JoinedViews
+        With the graph of rows side by side.
+    labels : ndarray of shape (n,)
+    n_clusters : int
 
     Examples
     --------
@@ -66,10 +73,8 @@ def tell_parts(joined: JoinedViews, labels: np.ndarray, n_clusters: int) -> bool
     >>> tell_parts(JoinedViews(joined_graph([table]), np.eye(1), [table]), np.array([0, 0, 1, 1]), 2)
     False
     """
-    if not hardly_agree(joined, n_clusters):
-        return False
-    alone = max(modularity_of(joined_graph([table]), labels, n_clusters) for table in joined.tables)
-    return alone <= _ALONE * modularity_of(joined.side_by_side().graph, labels, n_clusters)
+    alone = max(modularity_of(joined_graph([table]), labels, n_clusters) for table in apart.tables)
+    return alone <= _ALONE * modularity_of(apart.graph, labels, n_clusters)
 
 
 def hardly_agree(joined: JoinedViews, n_clusters: int) -> bool:
