@@ -11,6 +11,20 @@ class InputError(ValueError):
     """
 
 
+def lost_process(reason: str) -> InputError:
+    """Return the error of a run that has lost one of its processes.
+
+    Examples
+    --------
+    >>> str(lost_process("it has ended"))[:57]
+    'Another process of this run was lost (it has ended): star'
+    """
+    return InputError(
+        f"Another process of this run was lost ({reason}): start the same command again, and it goes on from "
+        "the last checkpoint."
+    )
+
+
 def listed(names: Sequence[str], most: int = 12) -> str:
     """List names in a sentence, and how many more there are.
 

@@ -39,9 +39,13 @@ def arguments(method, data, out):
     return ["fit", str(data), "--out", str(out), "--method", method, "-k", "3", "--quiet", *settings]
 
 
-def together(n, *given):
-    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(n), "-m", "coterie"]
+def launched(n, *given):
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(n)]
     return subprocess.run([*launch, *given], capture_output=True, text=True, timeout=1200)
+
+
+def together(n, *given):
+    return launched(n, "-m", "coterie", *given)
 
 
 @pytest.mark.parametrize("method", SMALL)
@@ -63,17 +67,50 @@ def test_a_mistake_is_told_by_every_process_in_one_sentence(blobs, tmp_path):
     assert "coterie (process 1): n_samples=240" in done.stderr
 
 
+SUMS = """
+import json, sys
+import numpy as np
+import torch
+from coterie.engine.distributed import Messages, process_group
+
+with process_group() as group:
+    mine = 1 + group.rank
+    given = [mine, 0.5 * mine, group.rank == 1, np.full(3, mine), torch.full((2000,), float(mine))]
+    found = []
+    for way in (group, Messages()):
+        begun = [way.begin_sum(torch.full((2,), mine * number)) for number in (1, 10, 100)]
+        found.append([np.asarray(way.sum(one)).tolist() for one in given] + [one().tolist() for one in begun])
+        found[-1] += [way.min(mine), way.max(mine)]
+    boards = list(group._beside._boards.values())
+    with open(f"{sys.argv[1]}/{group.rank}.json", "w") as file:
+        json.dump({"memory": None not in boards and len(boards), "messages": found[1], "both": found[0]}, file)
+"""
+
+
+def test_sums_through_memory_are_those_of_messages(tmp_path):
+    (tmp_path / "sums.py").write_text(SUMS)
+    done = launched(3, str(tmp_path / "sums.py"), str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    for rank in range(3):
+        found = json.loads((tmp_path / f"{rank}.json").read_text())
+        assert found["memory"] == 2
+        assert found["both"] == found["messages"]
+        assert found["both"][:4] == [6, 3.0, True, [6, 6, 6]]
+        assert found["both"][4:] == [[6.0] * 2000, [6, 6], [60, 60], [600, 600], 1, 3]
+
+
 def test_the_loss_of_another_process_is_one_sentence(monkeypatch):
-    def lose(*given):
+    def lose(*given, **options):
         raise RuntimeError("Connection closed by peer\nand where")
 
     monkeypatch.setattr(distributed.dist, "all_reduce", lose)
-    group = object.__new__(distributed.ProcessGroup)
+    group = object.__new__(distributed.Messages)
     group._device = torch.device("cpu")
-    with pytest.raises(
-        InputError, match=r"was lost \(Connection closed by peer\): start the same command again"
-    ):
-        group.sum(np.ones(2))
+    for reduce in (group.sum, group.min):
+        with pytest.raises(
+            InputError, match=r"was lost \(Connection closed by peer\): start the same command again"
+        ):
+            reduce(np.ones(2))
 
 
 def test_processes_that_are_started_again_do_not_find_where_the_others_were_before(monkeypatch):

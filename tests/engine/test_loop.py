@@ -92,15 +92,15 @@ def test_gradients_and_losses_are_added_over_processes():
 
         rank, size = 0, 2
 
-        def sum(self, values):
-            return values * 4
+        def begin_sum(self, values):
+            return lambda: values * 4
 
     gradients, losses = {}, {}
     for name, options in {"alone": {}, "two": {"collectives": Doubled()}}.items():
         loop = loop_of(Regression(), 1, **options)
         losses[name] = {key: float(value.detach()) for key, value in loop.step(some_batches(0)[0]).items()}
-        gradients[name] = loop._parameters[0].grad.clone()
-    torch.testing.assert_close(gradients["two"], 4 * gradients["alone"])
+        gradients[name] = [parameter.grad.clone() for parameter in loop._parameters]
+    torch.testing.assert_close(gradients["two"], [4 * gradient for gradient in gradients["alone"]])
     assert losses["two"] == pytest.approx({key: 4 * value for key, value in losses["alone"].items()})
 
 

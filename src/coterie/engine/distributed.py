@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -12,11 +12,12 @@ import torch.distributed as dist
 from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives, Numbers
-from coterie.errors import InputError
+from coterie.engine.hostwide import HostSums
+from coterie.errors import lost_process
 
 
-class ProcessGroup:
-    """Reductions over the processes of the default group of torch.distributed."""
+class Messages:
+    """Reductions over the processes of the default group of torch.distributed, by messages between them."""
 
     def __init__(self) -> None:
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
@@ -24,37 +25,68 @@ class ProcessGroup:
 
     def sum(self, values: Numbers) -> Numbers:
         """Return the element-wise sum over all processes."""
-        return self._reduce(values, dist.ReduceOp.SUM)
+        return self._over(values, lambda tensor: self.begin_sum(tensor)())
+
+    def begin_sum(self, values: Tensor) -> Callable[[], Tensor]:
+        """Begin to add up a tensor, whose memory may be used, and return what waits for the sum and returns it."""
+        shared = values.to(self._device).contiguous()
+        with _losing():
+            work = dist.all_reduce(shared, async_op=True)
+
+        def arrived() -> Tensor:
+            with _losing():
+                work.wait()
+            return shared.to(values.device)
+
+        return arrived
 
     def min(self, values: Numbers) -> Numbers:
         """Return the element-wise minimum over all processes."""
-        return self._reduce(values, dist.ReduceOp.MIN)
+        return self._over(values, lambda tensor: _reduced(tensor, dist.ReduceOp.MIN))
 
     def max(self, values: Numbers) -> Numbers:
         """Return the element-wise maximum over all processes."""
-        return self._reduce(values, dist.ReduceOp.MAX)
+        return self._over(values, lambda tensor: _reduced(tensor, dist.ReduceOp.MAX))
 
-    def _reduce(self, values: Numbers, operation: dist.ReduceOp.RedOpType) -> Numbers:
+    def _over(self, values: Numbers, reduce: Callable[[Tensor], Tensor]) -> Numbers:
+        """Return what a reduction of tensors makes of numbers, in the type that these have."""
         tensor = torch.as_tensor(values, dtype=torch.float64 if isinstance(values, float) else None)
         kind = torch.uint8 if tensor.dtype == torch.bool else tensor.dtype  # truths are added as 0 and 1
-        shared = tensor.to(self._device, kind, copy=True)
-        try:
-            dist.all_reduce(shared, operation)
-        except RuntimeError as error:  # gloo and NCCL say so when the connection to another process is gone
-            raise _lost(error) from error
-        shared = shared.to(tensor.dtype)
+        found = reduce(tensor.to(self._device, kind, copy=True)).to(tensor.dtype)
         if isinstance(values, Tensor):
-            return shared.to(tensor.device)  # type: ignore[return-value]
-        array = shared.cpu().numpy()
+            return found.to(tensor.device)  # type: ignore[return-value]
+        array = found.cpu().numpy()
         return array if isinstance(values, np.ndarray) else type(values)(array)  # type: ignore[call-arg, return-value]
 
 
-def _lost(error: Exception) -> InputError:
-    reason = (str(error).splitlines() or [type(error).__name__])[0]
-    return InputError(
-        f"Another process of this run was lost ({reason}): start the same command again, and it goes on from "
-        "the last checkpoint."
-    )
+class ProcessGroup(Messages):
+    """Reductions over the processes of the default group; sums on one host go through its memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._beside = HostSums(Messages()) if self._device.type == "cpu" else None
+
+    def begin_sum(self, values: Tensor) -> Callable[[], Tensor]:
+        """Begin to add up a tensor, whose memory may be used, and return what waits for the sum and returns it."""
+        begun = None
+        if self._beside is not None and values.device == self._device:
+            begun = self._beside.begin_sum(values)
+        return super().begin_sum(values) if begun is None else begun
+
+
+def _reduced(tensor: Tensor, operation: dist.ReduceOp.RedOpType) -> Tensor:
+    with _losing():
+        dist.all_reduce(tensor, operation)
+    return tensor
+
+
+@contextmanager
+def _losing() -> Iterator[None]:
+    """Say in a sentence that another process is gone: gloo and NCCL raise a RuntimeError then."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise lost_process((str(error).splitlines() or [type(error).__name__])[0]) from error
 
 
 def current_collectives() -> Collectives:
@@ -97,11 +129,9 @@ def process_group() -> Iterator[Collectives]:
     on_gpu = torch.cuda.is_available()
     if on_gpu:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    try:
+    with _losing():
         store, rank, size = meeting_place()
         dist.init_process_group("nccl" if on_gpu else "gloo", store=store, rank=rank, world_size=size)
-    except RuntimeError as error:
-        raise _lost(error) from error
     try:
         yield current_collectives()
     finally:

@@ -204,11 +204,12 @@ def test_both_centroid_updates_are_the_functions_of_the_objective():
 def test_noise_on_the_code_is_relative_seeded_and_off_outside_training():
     task = in_cluster_phase(code_noise=0.5)
     codes = 3 * torch.randn(5000, 3, generator=torch.Generator().manual_seed(0))
-    noise = task._noise_like(codes)
+    batch = Batch(np.arange(5000), [])
+    noise = task._noise_like(codes, batch)
     assert float(noise.std()) == pytest.approx(1.5, rel=0.05)
     task.begin_epoch(7)
-    assert torch.equal(task._noise_like(codes), noise)
-    assert in_cluster_phase(code_noise=0.0)._noise_like(codes) is None
+    assert torch.equal(task._noise_like(codes, batch), noise)
+    assert in_cluster_phase(code_noise=0.0)._noise_like(codes, batch) is None
 
 
 def test_a_centroid_without_rows_for_five_epochs_is_moved_to_the_widest_cluster():

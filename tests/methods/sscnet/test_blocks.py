@@ -158,11 +158,16 @@ def test_projection_keeps_thresholds_above_zero_and_atoms_within_the_ball():
     torch.testing.assert_close(coder.steps[0].dictionary.matrix, before / before.norm(dim=0))
 
 
+def coding_loss(x, decoded, codes, sparsity):
+    figures = objective.coding_figures(x, decoded, codes)
+    return objective.coding_loss(figures, objective.coding_weights(figures, sparsity))
+
+
 def test_every_parameter_of_every_block_is_trained():
     coder = random_coder("linear")
     x = torch.randn(20, 64, generator=torch.Generator().manual_seed(1))
     coded = coder(x)
-    objective.coding_loss(objective.coding_figures(x, coded.decoded, coded.codes), 0.1).backward()
+    coding_loss(x, coded.decoded, coded.codes, 0.1).backward()
     idle = [name for name, p in coder.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0]
     # The error and the multiplier that the last block gives out go nowhere; a first block has no multiplier.
     assert set(idle) <= {"blocks.2.error_threshold", "blocks.2.inverse_penalty", "blocks.0.inverse_penalty"}
@@ -199,19 +204,13 @@ def test_the_coding_loss_equals_its_naive_form_and_has_no_way_out():
     weights /= weights.mean()
     size = np.mean([float(row.norm()) for row in x])
     naive = np.mean(weights * lengths) + 0.3 * np.mean([float(z.abs().sum()) for z in codes])
-    assert float(objective.coding_loss(objective.coding_figures(x, decoded, codes), 0.3)) == pytest.approx(
-        naive / size, rel=1e-12
-    )
-    nothing = objective.coding_loss(
-        objective.coding_figures(x, torch.zeros_like(x), torch.zeros_like(codes)), 0.3
-    )
+    assert float(coding_loss(x, decoded, codes, 0.3)) == pytest.approx(naive / size, rel=1e-12)
+    nothing = coding_loss(x, torch.zeros_like(x), torch.zeros_like(codes), 0.3)
     lengths = x.norm(dim=1)
     assert float(nothing) == pytest.approx(
         float((objective.row_weights(lengths) * lengths).mean() / lengths.mean())
     )
-    assert float(
-        objective.coding_loss(objective.coding_figures(9 * x, 9 * decoded, 9 * codes), 0.3)
-    ) == pytest.approx(naive / size, rel=0.2)
+    assert float(coding_loss(9 * x, 9 * decoded, 9 * codes, 0.3)) == pytest.approx(naive / size, rel=0.2)
 
 
 def test_the_assignment_loss_is_the_cross_entropy():

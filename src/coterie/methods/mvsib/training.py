@@ -28,7 +28,7 @@ from coterie.nn.forward import passes
 from coterie.ops.distances import nearest
 from coterie.ops.groups import cluster_means
 from coterie.ops.kmeans import kmeans
-from coterie.ops.shares import even_parts, gathered, joined_parts
+from coterie.ops.shares import Sent, even_parts, gathered, of_share
 from coterie.store import below
 
 _FEWEST = 10
@@ -121,21 +121,24 @@ class MVSIBTask:
         settings, stage = self.settings, self.settings.stage(self._epoch)
         whole = batch.with_partners().distinct()
         rows = whole.rows
-        mine = self.network(self._seen(whole.views), self._present(rows[whole.own]))
-        guess = None if stage == 0 else self.network.predicted_doubt(mine.consensus)
-        found, guess = self._joined(mine, guess, whole)
+        present = self._present(rows)
+        mine = self.network(self._seen(whole.views), of_share(present, whole))
+        guess = [] if stage == 0 else [self.network.predicted_doubt(mine.consensus)[:, None]]
+        sent = Sent([*mine.views, mine.consensus, *guess], whole, self.collectives)
+        terms: dict[str, Tensor] = {}
+        if settings.reconstruction_weight > 0:
+            part = settings.reconstruction_weight * mine.present.sum() / present.sum()
+            terms["reconstruction"] = part * self.network.reconstruction(mine)
         near = torch.zeros(2, 0, dtype=torch.long)
         if self.pairs is not None:
             near = self.pairs.among(rows, share_of(len(rows), self.collectives))
-        terms: dict[str, Tensor] = {}
-        if settings.reconstruction_weight > 0:
-            part = settings.reconstruction_weight * mine.present.sum() / found.present.sum()
-            terms["reconstruction"] = part * self.network.reconstruction(mine)
-        scene = Scene(found, near.to(self.device), self._idle, self.collectives)
-        if guess is None:
+        found, n_views = sent.joined(), len(mine.views)
+        everyone = Embedded([], [], list(found[:n_views]), found[n_views], present)
+        scene = Scene(everyone, near.to(self.device), self._idle, self.collectives)
+        if stage == 0:
             terms["rows"] = settings.row_weight * no_clusters(scene, settings.tau)
         else:
-            terms |= self._cluster_terms(rows, scene, guess, stage)
+            terms |= self._cluster_terms(rows, scene, found[-1][:, 0], stage)
         return {"loss": torch.stack(list(terms.values())).sum(), **terms}, None
 
     def after_step(self, carried: None) -> None:
@@ -248,16 +251,6 @@ class MVSIBTask:
         )
 
     # Losses of the stages
-
-    def _joined(self, mine: Embedded, guess: Tensor | None, batch: Batch) -> tuple[Embedded, Tensor | None]:
-        """Return the rows of all processes as they are embedded, and how uncertain they are thought, if they are."""
-        if self.collectives.size == 1:
-            return mine, guess
-        parts = [*mine.views, mine.consensus, *([] if guess is None else [guess[:, None]])]
-        found = joined_parts(parts, batch, self.collectives)
-        n_views = len(mine.views)
-        everyone = Embedded([], [], list(found[:n_views]), found[n_views], self._present(batch.rows))
-        return everyone, None if guess is None else found[-1][:, 0]
 
     def _cluster_terms(self, rows: np.ndarray, scene: Scene, guess: Tensor, stage: int) -> dict[str, Tensor]:
         """Return the losses of rows with clusters, or this process's parts.

@@ -30,7 +30,7 @@ from coterie.ops.matching import match_centers
 from coterie.ops.memberships import log_memberships
 from coterie.ops.partition import cuts_graph, partition
 from coterie.ops.pieces import Pieces
-from coterie.ops.shares import agree, agreed, even_parts, gathered, joined, of_share
+from coterie.ops.shares import Sent, agree, agreed, even_parts, gathered, of_share
 from coterie.store import below
 
 _SCALE_MEMORY = 0.99
@@ -107,16 +107,21 @@ class PCXTask:
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], Assigned | None]:
         """Return the terms of Eq. 9, the neighbour contrast and the consistency on a batch."""
         mine = self._tensor(batch.views)
-        codes, mates = self._encode_pairs(mine, batch)
-        terms: dict[str, Tensor] = {}
+        own = self.network.encode(mine)
+        sent, partners = Sent([own], batch, self.collectives), self._send_partners(batch)
+        (codes,) = sent.joined()
+        in_warmup, beside = self.settings.in_warmup(self._epoch), own
+        if not in_warmup:
+            distances = self.network.distances(codes)
+            labels = self._labels(batch.rows, distances)
+            beside = of_share(self.network.centroids[labels], batch)
+        decoded = self.network.decode(own, beside, self._noise_like(codes, batch))
+        terms = {"reconstruction": self._reconstruction(mine, decoded, batch)}
+        mates = None if partners is None else partners.joined()[0]
         if mates is not None:
             terms["contrast"] = neighbour_contrast(codes, mates, self.settings.attraction, self.collectives)
-        if self.settings.in_warmup(self._epoch):
-            terms["reconstruction"] = self._reconstruction(mine, codes, codes, batch)
+        if in_warmup:
             return {"loss": self._weighted(terms), **terms}, None
-        distances = self.network.distances(codes)
-        labels = self._labels(batch.rows, distances)
-        terms["reconstruction"] = self._reconstruction(mine, codes, self.network.centroids[labels], batch)
         clustering = objective.clustering(distances, labels, self._size_weights())
         self._track(clustering, distances)
         log_lambda = log_memberships(distances, self._tau())
@@ -275,17 +280,12 @@ class PCXTask:
             weights["clustering"] = settings.centroid_weight / self._scale[0].clamp(min=1e-12)
         return torch.stack([weights[name] * term for name, term in terms.items()]).sum()
 
-    def _encode_pairs(self, mine: Tensor, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Return the codes of a batch, and of the partners of its rows where these pull."""
+    def _send_partners(self, batch: Batch) -> Sent | None:
+        """Encode the partners of a batch's rows, and send them to the other processes, where they pull."""
         if self._has_settled() or batch.partners is None:
-            return self._encode(mine, batch), None
-        everyone = torch.cat([mine, self._tensor(batch.partners.views)])
-        codes, mates = self._encode(everyone, batch.with_partners()).chunk(2)
-        return codes, mates
-
-    def _encode(self, mine: Tensor, batch: Batch) -> Tensor:
-        """Return the codes of all rows of a batch, of which `mine` are this process's."""
-        return joined(self.network.encode(mine), batch, self.collectives)
+            return None
+        mates = self.network.encode(self._tensor(batch.partners.views))
+        return Sent([mates], batch.partners, self.collectives)
 
     def _has_settled(self) -> bool:
         """Whether a student corrected the start: then neighbours, wrong ones among them, pull no longer."""
@@ -303,23 +303,18 @@ class PCXTask:
             return True
         return self.settings.hold > 0 and self._has_settled() and not self._gathered
 
-    def _reconstruction(self, mine: Tensor, codes: Tensor, centroids: Tensor, batch: Batch) -> Tensor:
-        """Return this process's part: how far its rows are from what their codes and centroids decode to."""
-        noise = self._noise_like(codes)
-        decoded = self.network.decode(
-            of_share(codes, batch),
-            of_share(centroids, batch),
-            None if noise is None else of_share(noise, batch),
-        )
+    def _reconstruction(self, mine: Tensor, decoded: Tensor, batch: Batch) -> Tensor:
+        """Return this process's part: how far its rows are from what they were decoded to."""
         error = objective.reconstruction(self.network.target(mine), decoded, self.settings.reconstruction)
         return batch.part * error
 
-    def _noise_like(self, codes: Tensor) -> Tensor | None:
-        """Return noise of `code_noise` standard deviations of the code, or None where there is none."""
+    def _noise_like(self, codes: Tensor, batch: Batch) -> Tensor | None:
+        """Return noise of `code_noise` standard deviations of the codes, for the rows of this process, or None."""
         if self.settings.code_noise == 0:
             return None
         noise = torch.randn(codes.shape, generator=self._noise, device=self.device)
-        return noise * (self.settings.code_noise * codes.detach().std(0, correction=0).mean())
+        size = self.settings.code_noise * codes.detach().std(0, correction=0).mean()
+        return of_share(noise * size, batch)
 
     @torch.no_grad()
     def _track(self, clustering: Tensor, distances: Tensor) -> None:

@@ -78,15 +78,19 @@ class Block(nn.Module):
         self.code_threshold = nn.Parameter(torch.zeros(m))
         self.error_threshold = nn.Parameter(torch.ones(1 if error == "column" else d))
 
+    def codes(self, x: Tensor, state: Coded | None = None) -> Tensor:
+        """Return z after one step."""
+        if state is None:
+            codes = self.dictionary.encode(self.penalty * x)
+        else:
+            residual = self.dictionary.decode(state.codes) + state.errors - x
+            codes = state.codes - self.dictionary.encode(state.multipliers + self.penalty * residual)
+        return soft_threshold(codes, self.code_threshold)
+
     def forward(self, x: Tensor, state: Coded | None = None) -> Coded:
         """Return the state after one step."""
-        if state is None:
-            codes, multipliers = self.dictionary.encode(self.penalty * x), torch.zeros_like(x)
-        else:
-            multipliers = state.multipliers
-            residual = self.dictionary.decode(state.codes) + state.errors - x
-            codes = state.codes - self.dictionary.encode(multipliers + self.penalty * residual)
-        codes = soft_threshold(codes, self.code_threshold)
+        codes = self.codes(x, state)
+        multipliers = torch.zeros_like(x) if state is None else state.multipliers
         decoded = self.dictionary.decode(codes)
         shrink = shrink_rows if self.error == "column" else soft_threshold
         errors = shrink(x - decoded - self.inverse_penalty * multipliers, self.error_threshold)
@@ -134,11 +138,20 @@ class SparseCoder(nn.Module):
     def forward(self, x: Tensor) -> Coded:
         """Return the state after the last block."""
         if self.n_blocks == 0:
-            codes = self.dictionary.encode(x)
+            codes = self.codes(x)
             decoded = self.dictionary.decode(codes)
             return Coded(codes, x - decoded, torch.zeros_like(x), decoded)
-        state = self.steps[0](x)
-        for number in range(1, self.n_blocks):
+        return self.steps[-1](x, self._before_last(x))
+
+    def codes(self, x: Tensor) -> Tensor:
+        """Return the codes after the last block, without what else there is in its state."""
+        if self.n_blocks == 0:
+            return self.dictionary.encode(x)
+        return self.steps[-1].codes(x, self._before_last(x))
+
+    def _before_last(self, x: Tensor) -> Coded | None:
+        state = None
+        for number in range(self.n_blocks - 1):
             state = self.steps[min(number, len(self.steps) - 1)](x, state)
         return state
 

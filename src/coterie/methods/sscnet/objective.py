@@ -56,7 +56,27 @@ def coding_figures(x: Tensor, decoded: Tensor, codes: Tensor) -> Tensor:
     return torch.stack([*lengths, codes.abs().sum(1)], dim=1)
 
 
-def coding_loss(figures: Tensor, sparsity: float) -> Tensor:
+def coding_weights(figures: Tensor, sparsity: float) -> Tensor:
+    """Return what the residual and |z|_1 of each row count in L_DSSC, (b, 2); no gradient.
+
+    Parameters
+    ----------
+    figures : Tensor of shape (b, 3)
+        From `coding_figures`, of all rows of the batch.
+    sparsity : float
+        lambda.
+
+    Examples
+    --------
+    >>> coding_weights(torch.tensor([[1.0, 5.0, 2.0]]), 0.1)
+    tensor([[0.2000, 0.0200]])
+    """
+    errors, lengths, _ = figures.detach().unbind(1)
+    size = lengths.mean().clamp(min=torch.finfo(lengths.dtype).tiny)
+    return torch.stack([row_weights(errors), torch.full_like(errors, sparsity)], dim=1) / size
+
+
+def coding_loss(figures: Tensor, weights: Tensor) -> Tensor:
     r"""Return L_DSSC, relative to the length of the rows.
 
     .. math:: \frac{1}{\sum_i \lVert x_i \rVert_2} \sum_i w_i \lVert x_i - dec(z_i) \rVert_2
@@ -70,18 +90,16 @@ def coding_loss(figures: Tensor, sparsity: float) -> Tensor:
     ----------
     figures : Tensor of shape (b, 3)
         From `coding_figures`.
-    sparsity : float
-        lambda.
+    weights : Tensor of shape (b, 2)
+        From `coding_weights`.
 
     Examples
     --------
-    >>> x = torch.tensor([[3.0, 4.0]])
-    >>> coding_loss(coding_figures(x, torch.zeros(1, 2), torch.zeros(1, 5)), 0.1)
+    >>> figures = coding_figures(torch.tensor([[3.0, 4.0]]), torch.zeros(1, 2), torch.zeros(1, 5))
+    >>> coding_loss(figures, coding_weights(figures, 0.1))
     tensor(1.)
     """
-    errors, lengths, sums = figures.unbind(1)
-    size = lengths.mean().clamp(min=torch.finfo(lengths.dtype).tiny)
-    return ((row_weights(errors) * errors).mean() + sparsity * sums.mean()) / size
+    return (weights * figures[:, [0, 2]]).sum(1).mean()
 
 
 def spectral_loss(product: Product, columns: Tensor) -> Tensor:

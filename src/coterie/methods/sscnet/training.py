@@ -21,7 +21,7 @@ from coterie.methods.sscnet.starting import best_start, looked_at
 from coterie.nn.contrast import neighbour_contrast
 from coterie.ops.affinity import knn_affinity
 from coterie.ops.communities import rating_among
-from coterie.ops.shares import agree, joined_parts
+from coterie.ops.shares import Sent, agree, of_share
 from coterie.ops.stiefel import EigenLayers
 from coterie.store import below
 
@@ -95,18 +95,23 @@ class SSCTask:
         settings, network = self.settings, self.network
         everyone = batch.with_partners()
         x = network.look(self._tensor(everyone.views))
-        coded = network.coder(x)
-        embedded = network.embed(coded.codes)
-        found = [objective.coding_figures(x, coded.decoded, coded.codes), embedded]
-        figures, of_all = joined_parts(found, everyone, self.collectives)
-        coding = objective.coding_loss(figures[: len(batch.rows)], settings.sparsity)
-        terms = {"coding": settings.coding_weight * coding / self.collectives.size}
-        if batch.partners is not None:
-            own, theirs = of_all.chunk(2)
+        codes = network.coder.codes(x)
+        embedded = network.embed(codes)
+        sent = None if batch.partners is None else Sent([embedded], everyone, self.collectives)
+        n_mine = len(batch.own)  # they come first, and partners are not decoded
+        decoded = network.coder.dictionary.decode(codes[:n_mine])
+        mine = objective.coding_figures(x[:n_mine], decoded, codes[:n_mine])
+        figures = Sent([mine.detach()], batch, self.collectives)
+        terms = {}
+        if sent is not None:
+            own, theirs = sent.joined()[0].chunk(2)
             contrast = neighbour_contrast(own, theirs, collectives=self.collectives)
             terms["contrast"] = settings.neighbor_weight * contrast
+        (of_all,) = figures.joined()
+        weights = of_share(objective.coding_weights(of_all, settings.sparsity), batch)
+        terms["coding"] = settings.coding_weight * batch.part * objective.coding_loss(mine, weights)
         if not settings.in_warmup(self._epoch):
-            terms |= self._later_terms(coded.codes, embedded, everyone)
+            terms |= self._later_terms(codes, embedded, everyone)
         self._step += 1
         return {"loss": torch.stack(list(terms.values())).sum(), **terms}, None
 
@@ -164,7 +169,7 @@ class SSCTask:
         terms = {}
         places = self.network.place(embedded)
         if phase >= 1 and len(batch.rows) > max(settings.n_clusters, self.landmarks.n_neighbors):
-            spectral = self._spectral(*joined_parts([compared, places], batch, self.collectives))
+            spectral = self._spectral(*Sent([compared, places], batch, self.collectives).joined())
             terms["spectral"] = settings.spectral_weight * spectral / self.collectives.size
         if phase == PHASES - 1:
             terms["assignment"] = settings.assignment_weight * self._assignment(compared, places, batch)
