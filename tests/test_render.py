@@ -143,12 +143,18 @@ def test_a_larger_fit_is_estimated_from_the_largest_that_was_measured(monkeypatc
 def test_the_newest_reading_of_two_processes_is_shown(monkeypatch):
     old = {
         "method": "pcx", "batch_size": 1024, "rows_per_second": 1000, "rows_per_second_of_two": 1100,
-        "ratio": 1.1, "most_possible": 1.2, "same_clusters": 0.999,
+        "ratio": 1.1, "ratio_of_fastest": 1.15, "most_possible": 1.2, "same_clusters": 0.999,
     }  # fmt: skip
-    new = {**old, "rows_per_second_of_two": 1750, "ratio": 1.75, "most_possible": 1.9}
+    new = {
+        **old,
+        "rows_per_second_of_two": 1750,
+        "ratio": 1.75,
+        "ratio_of_fastest": 1.8,
+        "most_possible": 1.9,
+    }
     monkeypatch.setattr(large, "read_records", lambda name: {"processes": [old, new]}[name])
     lines = large.together().splitlines()
-    assert lines[2] == "| PCX | 1,024 | 1,000 | 1,750 | 1.75 | 1.90 | 0.999 |"
+    assert lines[2] == "| PCX | 1,024 | 1,000 | 1,750 | 1.75 | 1.80 | 1.90 | 0.999 |"
     assert sum(line.startswith("| PCX") for line in lines) == 1
 
 

@@ -118,7 +118,8 @@ def together() -> str:
     newest = {(one["method"], one["batch_size"]): one for one in read_records("processes")}
     lines = [
         [find_method(one["method"]).name, f"{one['batch_size']:,}", f"{one['rows_per_second']:,}",
-         f"{one['rows_per_second_of_two']:,}", f"{one['ratio']:.2f}", f"{one['most_possible']:.2f}",
+         f"{one['rows_per_second_of_two']:,}", f"{one['ratio']:.2f}", f"{one['ratio_of_fastest']:.2f}",
+         f"{one['most_possible']:.2f}",
          f"{one['same_clusters']:.3f}"]
         for _, one in sorted(newest.items())
     ]  # fmt: skip
@@ -128,6 +129,7 @@ def together() -> str:
         "rows a second",
         "of two",
         "ratio",
+        "of the fastest epochs",
         "two that share nothing",
         "same clusters",
     )

@@ -33,7 +33,7 @@ _LEAST_BYTES = 2**12
 _SLOTS = 2
 _LINE = 8  # whole numbers in a line of the processor's cache
 _PATIENCE = 1800.0
-_EAGER, _LOOK = 0.005, 1.0
+_EAGER, _LOOK = 0.1, 1.0
 
 
 class HostSums:
