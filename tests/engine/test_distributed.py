@@ -81,9 +81,8 @@ with process_group() as group:
         begun = [way.begin_sum(torch.full((2,), mine * number)) for number in (1, 10, 100)]
         found.append([np.asarray(way.sum(one)).tolist() for one in given] + [one().tolist() for one in begun])
         found[-1] += [way.min(mine), way.max(mine)]
-    boards = list(group._beside._boards.values())
     with open(f"{sys.argv[1]}/{group.rank}.json", "w") as file:
-        json.dump({"memory": None not in boards and len(boards), "messages": found[1], "both": found[0]}, file)
+        json.dump({"memory": len(group._beside._boards), "messages": found[1], "both": found[0]}, file)
 """
 
 

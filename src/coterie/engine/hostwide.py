@@ -47,7 +47,7 @@ class HostSums:
 
     def __init__(self, collectives: Collectives) -> None:
         self._collectives = collectives
-        self._boards: dict[int, Board | None] = {}
+        self._boards: dict[int, Board] = {}
         # Elsewhere a number may be seen before what was written ahead of it.
         ordered = platform.machine().lower() in ("x86_64", "amd64")
         self._possible = ordered and hasattr(os, "memfd_create") and 1 < collectives.size <= MOST_PROCESSES
@@ -59,10 +59,12 @@ class HostSums:
             return None
         room = max(_LEAST_BYTES, 2 ** math.ceil(math.log2(size)))
         if room not in self._boards:
-            self._boards[room] = shared_board(room, self._collectives)
-            self._possible = self._boards[room] is not None
-        board = self._boards[room]
-        return None if board is None else board.begin_sum(values)
+            board = shared_board(room, self._collectives)
+            if board is None:
+                self._possible = False
+                return None
+            self._boards[room] = board
+        return self._boards[room].begin_sum(values)
 
 
 class Board:
