@@ -26,6 +26,7 @@ from torch import Tensor
 
 from coterie.collectives import Collectives
 from coterie.errors import lost_process
+from coterie.ops.shares import agreed, gathered
 
 MOST_PROCESSES = 8  # each one reads what all have written
 MOST_BYTES = 16 * 2**20
@@ -143,31 +144,24 @@ def shared_board(room: int, collectives: Collectives) -> Board | None:
     so nothing is left behind, however they end. Processes that are in different networks count as different hosts.
     """
     first, size = collectives.rank == 0, _head(collectives.size) + _SLOTS * collectives.size * room
-    pids = [int(pid) for pid in collectives.sum(_only(collectives, os.getpid()))]
+    pids = gathered(np.array([os.getpid()]), collectives.size, collectives).tolist()
     token, file = secrets.randbits(62) + 1, -1
     with suppress(OSError):
         if first:
             file = os.memfd_create("coterie")
             os.posix_fallocate(file, 0, size)
             os.pwrite(file, token.to_bytes(8, "little"), 0)
-    at = collectives.sum(np.array([file + 1, token] if first else [0, 0]))
+    theirs, token = agreed(np.array([file, token]), collectives).tolist()
     memory = None
     with suppress(OSError, ValueError):
         if not first:
-            file = os.open(f"/proc/{pids[0]}/fd/{at[0] - 1}", os.O_RDWR)
+            file = os.open(f"/proc/{pids[0]}/fd/{theirs}", os.O_RDWR)
         memory = mmap.mmap(file, size)
-    fits = memory is not None and int.from_bytes(memory[:8], "little") == at[1]
+    fits = memory is not None and int.from_bytes(memory[:8], "little") == token
     everywhere = collectives.min(int(fits and _network(pids[0]) == _network(os.getpid())))
     if file >= 0:
         os.close(file)
     return Board(memory, room, collectives.rank, pids) if memory is not None and everywhere else None
-
-
-def _only(collectives: Collectives, value: int) -> np.ndarray:
-    """Return the value at the place of this process, and zeros."""
-    values = np.zeros(collectives.size, dtype=np.int64)
-    values[collectives.rank] = value
-    return values
 
 
 def _head(n_processes: int) -> int:
