@@ -13,7 +13,8 @@ from torch import Tensor
 from coterie.collectives import share_of
 from coterie.data.batches import Batches
 from coterie.ops.communities import Rating, weight_between
-from coterie.ops.neighbours import neighbour_table, shared_neighbours
+from coterie.ops.copies import table_beyond_copies
+from coterie.ops.neighbours import shared_neighbours
 from coterie.ops.pca import principal_axes
 from coterie.ops.shares import gathered
 
@@ -91,7 +92,7 @@ class NeighbourPairs(Pairs):
             mine = torch.cat([embed(torch.from_numpy(np.hstack(views))) for views in rows])
             features = gathered(mine, len(numbers), together)
             k = min(n_neighbors, len(features) - 1)
-            table = neighbour_table(features, k, generator=generator, collectives=together)
+            table = table_beyond_copies(features, k, generator=generator, collectives=together)
             tables.append(table.to(torch.int32).cpu().numpy())
             heights.append(_heights(table))
         super().__init__(batches.chambers, tables, heights)

@@ -12,7 +12,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from coterie.ops.neighbours import neighbour_table, shared_neighbours
+from coterie.ops.copies import table_beyond_copies
+from coterie.ops.neighbours import shared_neighbours
 from coterie.ops.pca import principal_axes
 
 KINDS = ("euclidean", "correlation", "whitened")
@@ -171,7 +172,7 @@ def choose_metric(
         space = MetricSpace(kind, n_features).to(rows.device).fit(rows)(rows)
         rotated = space @ principal_axes(space, _AXES[0], generator=generator)
         for n_axes in sorted({min(most, rotated.shape[1]) for most in _AXES}, reverse=True):
-            table = neighbour_table(rotated[:, :n_axes].contiguous(), n_neighbors, generator=generator)
+            table = table_beyond_copies(rotated[:, :n_axes].contiguous(), n_neighbors, generator=generator)
             agreement[kind, n_axes] = float(shared_neighbours(table).mean())
     kind, n_axes = max(agreement, key=lambda candidate: agreement[candidate])
     return MetricChoice(kind, n_axes, agreement)

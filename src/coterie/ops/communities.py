@@ -13,7 +13,8 @@ from scipy import sparse
 from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives
-from coterie.ops.neighbours import neighbour_table, shared_neighbours
+from coterie.ops.copies import table_beyond_copies
+from coterie.ops.neighbours import shared_neighbours
 
 _LEAST_SHARE = 0.05
 
@@ -74,6 +75,34 @@ def kept_beyond_chance(inside: np.ndarray, volume: np.ndarray, resolution: float
     """
     whole = volume.sum()
     return float((inside / whole - resolution * (volume / whole) ** 2).sum())
+
+
+def information(between: np.ndarray) -> float:
+    r"""Return how much the cluster of a row says about that of its neighbour, over the root of all there is to say.
+
+    .. math:: I = \sum_{ab} \frac{w_{ab}}{w} \log \frac{w_{ab} \, w}{v_a v_b}, \qquad
+              H = -\sum_a \frac{v_a}{w} \log \frac{v_a}{w}, \qquad \frac{I}{\sqrt H}
+
+    where w_ab is the weight between clusters a and b, v_a that of all pairs that touch cluster a and w the weight of
+    all pairs. I is the log likelihood of a block model with free ties between clusters and the rows' own degrees
+    (Karrer and Newman 2011): clusters that a graph does not tell apart cost nothing there. It likes clusters of even
+    size; I / H, the share of what could be said, likes uneven ones; this is the geometric mean of the two.
+
+    Parameters
+    ----------
+    between : ndarray of shape (k, k)
+        Symmetric, as `weight_in_graph` gives it.
+
+    Examples
+    --------
+    >>> round(information(np.array([[4.0, 0.0], [0.0, 4.0]])), 4), information(np.ones((2, 2)))
+    (0.8326, 0.0)
+    """
+    shares = between / between.sum()
+    volumes = shares.sum(0)
+    known, chance = shares[shares > 0], np.outer(volumes, volumes)[shares > 0]
+    entropy = -float((volumes[volumes > 0] * np.log(volumes[volumes > 0])).sum())
+    return float((known * np.log(known / chance)).sum() / np.sqrt(entropy)) if entropy > 0 else 0.0
 
 
 def share_cut(inside: np.ndarray, volume: np.ndarray) -> float:
@@ -141,9 +170,24 @@ def rating_among(
     >>> rate(np.array([0, 0, 0, 1, 1, 1])).modularity > rate(np.array([0, 0, 1, 1, 1, 1])).modularity
     True
     """
-    table = neighbour_table(rows, n_neighbors, generator=generator, collectives=collectives)
+    table = table_beyond_copies(rows, n_neighbors, generator=generator, collectives=collectives)
     weights, neighbours = shared_neighbours(table).cpu().numpy(), table.cpu().numpy()
     return lambda labels: Rating.of(weight_between(neighbours, weights, labels, int(labels.max()) + 1))
+
+
+def weight_in_graph(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return the (k, k) weight of a symmetric graph from cluster to cluster.
+
+    Examples
+    --------
+    >>> path = sparse.csr_matrix([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    >>> weight_in_graph(path, np.array([0, 0, 1]), 2)
+    array([[2., 1.],
+           [1., 0.]])
+    """
+    between = np.zeros((n_clusters, n_clusters))
+    np.add.at(between, labels, cluster_cuts(graph, labels, n_clusters)[0])
+    return between
 
 
 def cluster_cuts(

@@ -41,7 +41,17 @@ def principal_axes(rows: Tensor, n_axes: int, *, generator: torch.Generator) -> 
 def _exact(centered: Tensor, n_axes: int) -> Tensor:
     """Return the axes by the smaller of the two eigenvalue problems."""
     if centered.shape[1] <= centered.shape[0]:
-        return torch.linalg.eigh(centered.T @ centered)[1].flip(1)[:, :n_axes].contiguous()
-    left = torch.linalg.eigh(centered @ centered.T)[1].flip(1)[:, :n_axes]
+        return _leading(centered.T @ centered, n_axes).contiguous()
+    left = _leading(centered @ centered.T, n_axes)
     # Centred rows lie in one dimension less than there are rows: QR gives the last axis a length all the same.
     return torch.linalg.qr(centered.T @ left)[0]
+
+
+def _leading(products: Tensor, n_axes: int) -> Tensor:
+    """Return the leading eigenvectors of a symmetric matrix, largest eigenvalue first."""
+    try:
+        vectors = torch.linalg.eigh(products)[1]
+    except torch.linalg.LinAlgError:
+        # Single precision may not converge where many eigenvalues are equal: pixels that are always zero, and noise.
+        vectors = torch.linalg.eigh(products.double())[1].to(products.dtype)
+    return vectors.flip(1)[:, :n_axes]

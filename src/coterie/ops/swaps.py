@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from coterie.ops.communities import cluster_cuts, kept_beyond_chance
+from coterie.ops.communities import cluster_cuts, kept_beyond_chance, weight_in_graph
 from coterie.ops.cuts import find_partitions, normalised_cut, raise_modularity
 from coterie.ops.graphs import spectral_rows
 
@@ -166,10 +166,9 @@ def _promising(
     splits: dict[int, _Split | None],
 ) -> list[_Swap]:
     """Return the best swap for each cluster that can be split, the best of all first."""
-    ties, _, volume = cluster_cuts(graph, labels, n_clusters)
+    between = weight_in_graph(graph, labels, n_clusters)
+    volume = between.sum(1)
     whole = volume.sum()
-    between = np.zeros((n_clusters, n_clusters))
-    np.add.at(between, labels, ties)
     merged = 2 * (between / whole - gamma * np.outer(volume, volume) / whole**2)
     merged[np.tril_indices(n_clusters)] = -np.inf
     found = []

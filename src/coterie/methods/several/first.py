@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from scipy import sparse
 
+from coterie.methods.several.belief import believed_graph, explained
 from coterie.methods.several.joined import JoinedViews
 from coterie.ops.cuts import modularity_of
 from coterie.ops.graphs import NOBODY, joined_graph
@@ -19,7 +21,11 @@ _ALONE = 0.7
 def first_partition(
     joined: JoinedViews, n_clusters: int, *, seek_small: bool = True, generator: torch.Generator
 ) -> tuple[JoinedViews, np.ndarray]:
-    """Return a partition of the joined graph, or of the rows side by side where each view tells another part.
+    """Return a partition of the joined graph, as single views or as all of them side by side name neighbours.
+
+    Two graphs are cut, the joined one and the one in which pairs of rows are believed as far as they lie together
+    side by side, and the partition is taken that explains more of the views (measured on planted and real groups of
+    which some views cannot tell two apart: ACC .88 to .98; on the ten sets of the docs no less than before).
 
     Where one view parts rows in three and another in two, a view's neighbours lie across the six groups and hide
     them (measured on planted groups: ACC .49 to .70, and 1.0 side by side). Such views hardly agree on who is near
@@ -48,13 +54,23 @@ def first_partition(
     >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
     True
     """
-    found = best_partition(joined.graph, n_clusters, seek_small=seek_small, generator=generator)
-    if not hardly_agree(joined, n_clusters):
+
+    def cut(graph: sparse.csr_matrix, draws: torch.Generator) -> np.ndarray:
+        return best_partition(graph, n_clusters, seek_small=seek_small, generator=draws)
+
+    def cut_aside(graph: sparse.csr_matrix) -> np.ndarray:
+        return cut(graph, torch.Generator().manual_seed(generator.initial_seed()))
+
+    found = cut(joined.graph, generator)
+    if joined.beside is None:
         return joined, found
-    apart = joined.side_by_side()
-    aside = torch.Generator().manual_seed(generator.initial_seed())
-    other = best_partition(apart.graph, n_clusters, seek_small=seek_small, generator=aside)
-    return (apart, other) if tell_parts(apart, other, n_clusters) else (joined, found)
+    if hardly_agree(joined, n_clusters):
+        apart = joined.side_by_side()
+        other = cut_aside(apart.graph)
+        if tell_parts(apart, other, n_clusters):
+            return apart, other
+    other = cut_aside(believed_graph(joined, n_clusters))
+    return joined, max(found, other, key=lambda labels: explained(joined, labels, n_clusters))
 
 
 def tell_parts(apart: JoinedViews, labels: np.ndarray, n_clusters: int) -> bool:

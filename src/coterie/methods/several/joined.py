@@ -56,6 +56,11 @@ class JoinedViews:
     tables: Sequence[np.ndarray] = ()
     beside: np.ndarray | None = None
 
+    @property
+    def layers(self) -> list[tuple[np.ndarray, float]]:
+        """Every table of neighbours with its weight: those side by side have half that of the views together."""
+        return weighed(self.tables, self.beside)
+
     def side_by_side(self) -> JoinedViews:
         """Return the graph of the neighbours in all views side by side, without those of single views."""
         return self if self.beside is None else replace(self, graph=joined_graph([self.beside]))
@@ -101,8 +106,19 @@ def join_views(
 
     single = [table(view, present[:, v]) for v, view in enumerate(rows)]
     agree = np.array([[agreement(one, other) for other in single] for one in single])
-    if together is None:
-        return JoinedViews(joined_graph(single), agree, single)
-    beside = table(together, complete)
-    weights = [1.0] * len(single) + [len(rows) / 2]
-    return JoinedViews(joined_graph([*single, beside], weights), agree, single, beside)
+    beside = None if together is None else table(together, complete)
+    tables, weights = zip(*weighed(single, beside), strict=True)
+    return JoinedViews(joined_graph(tables, weights), agree, single, beside)
+
+
+def weighed(single: Sequence[np.ndarray], beside: np.ndarray | None) -> list[tuple[np.ndarray, float]]:
+    """Return the tables of neighbours with their weights: one each, and half as much as all for those side by side.
+
+    Examples
+    --------
+    >>> one, other = np.array([[1], [0]]), np.array([[1], [0]])
+    >>> [weight for _, weight in weighed([one, one, one], other)]
+    [1.0, 1.0, 1.0, 1.5]
+    """
+    layers = [(table, 1.0) for table in single]
+    return layers if beside is None else [*layers, (beside, len(single) / 2)]
