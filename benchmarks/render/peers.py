@@ -167,25 +167,22 @@ def _matrix(found: dict[str, list[Standing]], names: Sequence[str], shown: Calla
 
 
 def _missing() -> str:
-    """Return ACC with a share of the rows incomplete, where peers were measured so."""
-    records = newest(ended())
-    gaps = [one for one in records if one["missing"]]
+    """Return ACC with a share of the rows incomplete, where it was measured, beside that on complete rows."""
+    gaps = [one for one in newest(ended()) if one["missing"]]
     if not gaps:
         return "Not measured yet.\n" + made_by(f"{COMMAND} --rates 0.3,0.5")
-    compared = {(one["data"], one["method"]) for one in gaps}
-    runs = [one for one in records if (one["data"], one["method"]) in compared]
-    rates = sorted({one["missing"] for one in runs})
-    names = [name for name in SETS if any(name == data for data, _ in compared)]
+    runs = grouped(gaps, lambda one: (one["method"], one["data"], one["missing"]))
+    figures = {key: Figure.of([one["scores"]["accuracy"] for one in some]) for key, some in runs.items()}
+    compared = {(method, name) for method, name, _ in figures}
+    for name, methods in standings().items():
+        figures |= {(s.method, name, 0): s.accuracy for s in methods if (s.method, name) in compared}
+    names = [name for name in SETS if any(name == other for _, other in compared)]
+    rates = sorted({rate for _, _, rate in figures})
     rows = []
-    for method in dict.fromkeys(one["method"] for one in runs):
+    for method in dict.fromkeys(one["method"] for one in sorted(gaps, key=lambda one: one["ours"])):
+        shown = method if method in PEERS else f"**{method}**"
         for rate in rates:
-            cells = grouped(
-                (one for one in runs if (one["method"], one["missing"]) == (method, rate)),
-                lambda one: one["data"],
-            )
-            means = {n: Figure.of([r["scores"]["accuracy"] for r in some]) for n, some in cells.items()}
-            shown = method if method in PEERS else f"**{method}**"
-            rows.append([shown, f"{rate:g}", *(str(means[n]) if n in means else "" for n in names)])
+            rows.append([shown, f"{rate:g}", *(str(figures.get((method, name, rate), "")) for name in names)])
     text = (
         "ACC with this share of the rows incomplete. k-means sees the mean of a view where it is missing.\n"
     )

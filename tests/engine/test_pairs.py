@@ -36,6 +36,14 @@ def test_a_row_that_shares_no_neighbour_draws_evenly():
     assert {int(pairs.draw(0, np.array([0]), np.random.default_rng(i))[0]) for i in range(20)} == {1}
 
 
+def test_a_row_among_many_copies_has_partners_that_are_others():
+    rows = np.repeat(np.arange(8, dtype=np.float32), 20)[:, None]
+    _, pairs = pairs_of(rows, k=6)
+    drawn = [pairs.draw(0, np.arange(160), np.random.default_rng(i)) for i in range(50)]
+    others = np.mean([rows[one] != rows for one in drawn])
+    assert 0.3 < others < 0.9
+
+
 def test_chambers_have_their_own_tables(tmp_path):
     rows = np.random.default_rng(1).normal(size=(600, 4)).astype(np.float32)
     np.save(tmp_path / "x.npy", rows)

@@ -53,10 +53,10 @@ def test_a_view_that_takes_two_groups_for_one_does_not_hide_them():
     assert accuracy(truth, labels) > 0.98
 
 
-@pytest.mark.parametrize("method", [MVSIB, LargeMvCNet])
-def test_the_methods_for_several_views_find_groups_that_one_view_cannot_tell(method):
+@pytest.mark.parametrize("model", [MVSIB(5, max_epochs=100, random_state=0), LargeMvCNet(5, random_state=0)])
+def test_the_methods_for_several_views_find_groups_that_one_view_cannot_tell(model):
     views, truth = with_blind_view()
-    assert accuracy(truth, method(5, random_state=0).fit(views).labels_) > 0.95
+    assert accuracy(truth, model.fit(views).labels_) > 0.95
 
 
 def test_the_true_groups_explain_more_of_the_views_than_a_cut_half():
@@ -87,10 +87,20 @@ def test_pairs_of_rows_without_all_views_are_believed_as_the_others_on_average()
     np.testing.assert_allclose(ratio[~known], ratio[known].mean())
 
 
-def test_without_any_complete_row_all_pairs_are_believed_alike():
+@pytest.mark.parametrize("n_named", [0, 1])
+def test_without_any_complete_row_all_pairs_are_believed_alike(n_named):
     table = np.array([[1], [0], [3], [2]])
-    joined = JoinedViews(joined_graph([table]), np.eye(1), [table], beside=np.full((4, 1), -1))
+    joined = JoinedViews(joined_graph([table]), np.eye(1), [table], beside=np.full((4, n_named), -1))
     np.testing.assert_array_equal(believed_graph(joined, 2).toarray(), joined.graph.toarray())
+    assert explained(joined, np.array([0, 0, 1, 1]), 2) == pytest.approx(np.log(2) ** 0.5)
+
+
+def test_rows_of_which_none_has_all_views_are_cut_as_the_views_join_them():
+    views, _ = with_blind_view()
+    joined = join(views, np.zeros(300, dtype=bool))
+    _, labels = first_partition(joined, 5, generator=torch.Generator().manual_seed(0))
+    usual = best_partition(joined.graph, 5, generator=torch.Generator().manual_seed(0))
+    np.testing.assert_array_equal(labels, usual)
 
 
 @given(st.integers(0, 1000))
@@ -112,6 +122,7 @@ def test_information_equals_the_naive_sum(seed):
 def test_one_cluster_says_nothing():
     assert information(np.array([[3.0]])) == 0
     assert information(np.diag([3.0, 0.0])) == 0
+    assert information(np.zeros((2, 2))) == 0
 
 
 @given(st.integers(0, 1000))

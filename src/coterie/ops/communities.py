@@ -98,7 +98,7 @@ def information(between: np.ndarray) -> float:
     >>> round(information(np.array([[4.0, 0.0], [0.0, 4.0]])), 4), information(np.ones((2, 2)))
     (0.8326, 0.0)
     """
-    shares = between / between.sum()
+    shares = between / max(between.sum(), np.finfo(float).tiny)
     volumes = shares.sum(0)
     known, chance = shares[shares > 0], np.outer(volumes, volumes)[shares > 0]
     entropy = -float((volumes[volumes > 0] * np.log(volumes[volumes > 0])).sum())

@@ -375,3 +375,13 @@ def test_binary_reconstruction_gives_exemplars_between_zero_and_one(blobs):
     model = PCX(3, reconstruction="bce", max_epochs=5, **SMALL).fit(X)
     assert model.exemplars_.min() >= 0
     assert model.exemplars_.max() <= 1
+
+
+def test_answers_of_which_many_are_copies_are_not_islands():
+    rng = np.random.default_rng(0)
+    alike = 1 + (rng.random((300, 6)) < 0.12) * rng.integers(1, 3, (300, 6))
+    spread = np.clip(np.round(rng.normal(6, 2.5, (150, 1)) + rng.normal(0, 2, (150, 6))), 1, 10)
+    X = np.vstack([alike, spread])
+    assert len(np.unique(X, axis=0)) < 250
+    model = PCX(2, hidden=(32,), random_state=0).fit(X)
+    assert accuracy(np.repeat([0, 1], [300, 150]), model.labels_) > 0.95

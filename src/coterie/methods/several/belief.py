@@ -44,7 +44,7 @@ def believed_graph(joined: JoinedViews, n_clusters: int) -> sparse.csr_matrix:
     rows = spectral_rows(joined_graph([joined.beside]), n_clusters)
     pairs = joined.graph.tocoo()
     belief = _LEAST + np.einsum("ij,ij->i", rows[pairs.row], rows[pairs.col]).clip(min=0)
-    whole = (joined.beside != NOBODY).all(axis=1)
+    whole = (joined.beside[:, :1] != NOBODY).any(axis=1)
     known = whole[pairs.row] & whole[pairs.col]
     belief[~known] = belief[known].mean() if known.any() else 1.0
     return sparse.csr_matrix((pairs.data * belief, (pairs.row, pairs.col)), shape=pairs.shape)
