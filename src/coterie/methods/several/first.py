@@ -26,7 +26,8 @@ def first_partition(
 
     Two graphs are cut, the joined one and the one in which pairs of rows are believed as far as they lie together
     side by side. The second partition is taken where it explains a quarter of a percent more of the views (measured
-    where some views cannot tell 6 from 9: ACC .88 to .98, it explains 1 % more; msrc_v1, where it is worse: level).
+    where some views cannot tell 6 from 9: ACC .88 to .98, it explains 1 % more; msrc_v1, where it is worse: level or
+    less with four seeds of five, 1 % more with one).
 
     Where one view parts rows in three and another in two, a view's neighbours lie across the six groups and hide
     them (measured on planted groups: ACC .49 to .70, and 1.0 side by side). Such views hardly agree on who is near
