@@ -24,7 +24,7 @@ from coterie import LargeMvCNet, amputate, as_views
 from coterie.data import Views
 from coterie.methods.largemvc.features import LLOYD_STEPS
 from coterie.methods.registry import find_method
-from coterie.methods.several.sample import CANDIDATES, SAMPLE_ROWS, SCALING_ROWS
+from coterie.graph.scaling import CANDIDATES, SAMPLE_ROWS, SCALING_ROWS
 from coterie.metrics import accuracy
 from coterie.ops.anchors import tied
 
@@ -94,7 +94,7 @@ def _standardised(views: Views, mask: np.ndarray) -> np.ndarray:
 def run_corruption(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
     """ACC with a tenth of the first view replaced by noise five times as large, with and without the noise term.
 
-    Beside it the same rows with that view missing: what is left to somebody who knows which rows are spoilt.
+    Concatenation it the same rows with that view missing: what is left to somebody who knows which rows are spoilt.
     """
     for name in names:
         views, truth = SETS[name].load(folder)
@@ -172,7 +172,7 @@ def _print_corruption() -> None:
 def run_scale(rows: Sequence[int], sweeps: int) -> None:
     """Cost of a streaming fit as rows grow, beside the bare products of the same shapes.
 
-    Beside those that all rows take part in, as before, and beside these and those of the start.
+    Concatenation those that all rows take part in, as before, and beside these and those of the start.
 
     CPU seconds of one thread (OMP_NUM_THREADS=1) do not depend on what else the machine does.
     """

@@ -15,6 +15,7 @@ FLOORS = [
     ["ops"],
     ["nn"],
     ["engine"],
+    ["graph"],
     ["methods"],
     ["explore", "runs"],
     ["demo"],

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from coterie.methods.choosing.clusters import choose_k
     from coterie.methods.choosing.recommend import recommend
     from coterie.methods.fucsmf import FUCSMF
+    from coterie.methods.graph_clustering import GraphClustering
     from coterie.methods.largemvc import LargeMvCNet
     from coterie.methods.mvsib import MVSIB
     from coterie.methods.pcx import PCX
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "FUCSMF": "coterie.methods.fucsmf",
+    "GraphClustering": "coterie.methods.graph_clustering",
     "InputError": "coterie.errors",
     "LargeMvCNet": "coterie.methods.largemvc",
     "MVSIB": "coterie.methods.mvsib",
@@ -47,6 +49,7 @@ __all__ = [
     "MVSIB",
     "PCX",
     "SSC",
+    "GraphClustering",
     "InputError",
     "LargeMvCNet",
     "SSCNet",

@@ -7,10 +7,10 @@ from sklearn.datasets import load_wine, make_blobs
 
 from coterie import MVSIB, LargeMvCNet
 from coterie.data import as_views
-from coterie.methods.several.beside import Beside
-from coterie.methods.several.guard import Guard, usable
+from coterie.graph.concatenation import Concatenation
+from coterie.graph.outliers import Guard, usable
 from coterie.methods.several.joined import JoinedViews
-from coterie.methods.several.sample import choose_scalings, draw_sample
+from coterie.graph.scaling import choose_scalings, draw_sample
 from coterie.metrics import accuracy
 from coterie.ops.graphs import joined_graph, table_of_present
 
@@ -62,7 +62,7 @@ def test_empty_and_corrupt_rows_do_not_count_unless_nothing_else_is_there():
 def test_views_side_by_side_weigh_the_same_whatever_their_units():
     X, _ = rows_of()
     views = [X, 1000 * X[:, :2] + 7]
-    table = Beside([6, 2]).fit(views, torch.ones(200, 2, dtype=torch.bool)).table(views)
+    table = Concatenation([6, 2]).fit(views, torch.ones(200, 2, dtype=torch.bool)).table(views)
     sizes = [float(part.square().sum(1).mean()) for part in (table[:, :6], table[:, 6:])]
     np.testing.assert_allclose(sizes, 1, rtol=1e-4)
 

@@ -16,10 +16,10 @@ _MARKS = 10
 _ROOM = 24
 # From the name of a figure to what it means.
 _FIGURES = {
-    "score": "what was chosen by: stability times modularity",
-    "stability": "how far two halves of the rows, clustered apart, agree; 1 is all, 0 is chance",
+    "score": "what was chosen by: the drop times the log of the number",
+    "drop": "how much the linkage of clusters falls, in logs, when a merge leaves fewer",
+    "stability": "how far clusters of resampled graphs agree; 1 is all, 0 is chance",
     "modularity": "how much more of the neighbours clusters keep together than chance would",
-    "silhouette": "how clearly rows lie in their cluster, in the eigenvectors of the neighbours' graph",
 }
 
 
@@ -53,12 +53,13 @@ def _plot(choice: "KChoice", paints: dict[str, str]) -> Html:
     span = math.log(ks[-1] / ks[0]) or 1.0
     values = {name: [getattr(one, name) for one in choice.figures] for name in _FIGURES}
     low = min(0.0, *(min(one) for one in values.values()))
+    high = max(1.0, *(max(one) for one in values.values()))
 
     def across(k: int) -> float:
         return round(_LEFT + (_WIDTH - _LEFT - 12) * math.log(k / ks[0]) / span, 1)
 
     def up(value: float) -> float:
-        return round(_ABOVE + (_HEIGHT - _ABOVE - _BELOW) * (1 - value) / (1 - low), 1)
+        return round(_ABOVE + (_HEIGHT - _ABOVE - _BELOW) * (high - value) / (high - low), 1)
 
     def words(x: float, y: float, said: object, anchor: str) -> Html:
         return element("text", said, x=x, y=y, text_anchor=anchor, fill="currentColor", font_size=12)

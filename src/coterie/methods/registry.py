@@ -45,6 +45,12 @@ class Method:
 
 METHODS = (
     Method(
+        "GraphClustering",
+        "coterie.methods.graph_clustering",
+        "communities of a nearest-neighbour graph, merged to clusters",
+        "any table or views, some missing, unknown number of clusters: a good answer in the seconds of k-means",
+    ),
+    Method(
         "PCX",
         "coterie.methods.pcx",
         "deep clustering with slow exemplars",

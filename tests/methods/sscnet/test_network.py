@@ -2,7 +2,7 @@
 
 import torch
 
-from coterie.nn.look import Look
+from coterie.graph.look import Look
 
 
 def rows(n=80, d=12) -> torch.Tensor:

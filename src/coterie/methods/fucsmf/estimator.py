@@ -27,7 +27,7 @@ from coterie.methods.fucsmf.labels import pseudo_labels, read_labels
 from coterie.methods.fucsmf.problem import SCALES, Graph, column_sums
 from coterie.methods.fucsmf.solving import Answer, Terms, memberships, solve
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, whole
-from coterie.nn.metric import KINDS
+from coterie.graph.metric import KINDS
 from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.store import below, versions
 

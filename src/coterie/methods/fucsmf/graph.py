@@ -18,7 +18,7 @@ from coterie.data import Scaler, Views
 from coterie.data.subsets import some_rows
 from coterie.errors import InputError
 from coterie.nn.forward import FORWARD_ROWS
-from coterie.nn.metric import MetricSpace, fit_metric
+from coterie.graph.metric import MetricSpace, fit_metric
 from coterie.ops.anchors import simplex_weights, tied
 from coterie.ops.distances import closest
 from coterie.ops.kmeans import TensorRows, kmeans, spread_seeds

@@ -30,9 +30,9 @@ from coterie.methods.largemvc.rows import Rows, dense
 from coterie.methods.largemvc.training import LOSSES, LargeMvCTask
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, whole
 from coterie.methods.several.first import first_partition
-from coterie.methods.several.guard import Guard
+from coterie.graph.outliers import Guard
 from coterie.methods.several.joined import Start, join_views
-from coterie.methods.several.sample import Sample, draw_sample, fit_scaler
+from coterie.graph.scaling import Sample, draw_sample, fit_scaler
 from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.ops.distances import squared_distances
 from coterie.ops.memberships import calibrated_tau

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from coterie.methods.largemvc.rows import SparseRows
-from coterie.methods.several.beside import Beside, row_size
+from coterie.graph.concatenation import Concatenation, row_size
 from coterie.nn.forward import FORWARD_ROWS
 from coterie.ops.anchors import nearest_anchors
 from coterie.ops.kmeans import kmeans
@@ -122,7 +122,7 @@ class LandmarkFeatures(nn.Module):
         return torch.where(total > _LEAST, weights / total.clamp(min=_LEAST), even) @ self.originals
 
 
-class SideBySide(Beside):
+class SideBySide(Concatenation):
     """All views side by side as one view more: its landmarks.
 
     Parameters

@@ -18,7 +18,7 @@ from coterie.data import Scaler, Views
 from coterie.data.ahead import read_ahead
 from coterie.methods.largemvc.features import ColumnFeatures, LandmarkFeatures, SideBySide
 from coterie.methods.largemvc.rows import Rows, padded
-from coterie.methods.several.guard import Guard, scaled_rows, usable
+from coterie.graph.outliers import Guard, scaled_rows, usable
 from coterie.nn.forward import FORWARD_ROWS
 
 _CHUNK_BYTES = 16 * 2**20

@@ -22,11 +22,11 @@ from coterie.methods.mvsib.pairing import JoinedPairs
 from coterie.methods.mvsib.settings import Settings
 from coterie.methods.mvsib.training import Beginning, MVSIBTask
 from coterie.methods.parts import RunParts
-from coterie.methods.several.beside import Beside
+from coterie.graph.concatenation import Concatenation
 from coterie.methods.several.first import first_partition
-from coterie.methods.several.guard import scaled_rows, usable
+from coterie.graph.outliers import scaled_rows, usable
 from coterie.methods.several.joined import JoinedViews, join_views
-from coterie.methods.several.sample import SAMPLE_ROWS, draw_sample, fit_scaler
+from coterie.graph.scaling import SAMPLE_ROWS, draw_sample, fit_scaler
 from coterie.ops.pca import principal_axes
 from coterie.ops.shares import agreed, gathered
 
@@ -93,7 +93,7 @@ class Neighbourhood:
         self.used = [int(v) for v in np.flatnonzero(~idle)]
         self.n_neighbors, self.generator = n_neighbors, generator
         chosen = [views[v] for v in self.used]
-        self.beside = Beside([view.shape[1] for view in chosen])
+        self.beside = Concatenation([view.shape[1] for view in chosen])
         self.beside.fit(chosen, torch.from_numpy(present[:, self.used]))
         self.axes = [
             self._axes(view[torch.from_numpy(present[:, v])])

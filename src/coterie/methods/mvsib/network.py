@@ -13,7 +13,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from coterie.nn.autoencoder import initialise, mlp, mlp_pair
-from coterie.nn.look import Look
+from coterie.graph.look import Look
 
 _LEAST = 1e-12
 

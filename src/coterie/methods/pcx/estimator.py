@@ -24,7 +24,7 @@ from coterie.methods.pcx.fitting import Parts
 from coterie.methods.pcx.presets import PRESETS
 from coterie.methods.pcx.training import PCXTask
 from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
-from coterie.nn.metric import KINDS, MetricChoice
+from coterie.graph.metric import KINDS, MetricChoice
 from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.ops.partition import PARTITIONS
 from coterie.store import below

@@ -23,7 +23,7 @@ from coterie.methods.pcx import build
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.settings import Settings
 from coterie.methods.pcx.training import PCXTask, assign_rows
-from coterie.nn.metric import MetricChoice, fit_metric
+from coterie.graph.metric import MetricChoice, fit_metric
 from coterie.ops.groups import NearestRows
 from coterie.ops.memberships import calibrated_tau
 from coterie.ops.pieces import Pieces

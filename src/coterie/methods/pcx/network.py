@@ -7,7 +7,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from coterie.nn.metric import MetricSpace
+from coterie.graph.metric import MetricSpace
 from coterie.ops.distances import squared_distances
 
 

@@ -23,7 +23,7 @@ from coterie.methods.sscnet.coding import ERRORS
 from coterie.methods.sscnet.fitting import Parts, Told
 from coterie.methods.sscnet.training import SSCTask
 from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
-from coterie.nn.metric import KINDS, MetricChoice
+from coterie.graph.metric import KINDS, MetricChoice
 from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.store import below
 

@@ -30,8 +30,8 @@ from coterie.methods.sscnet.settings import Settings
 from coterie.methods.sscnet.training import SSCTask
 from coterie.nn.autoencoder import as_image_shape, initialise
 from coterie.nn.forward import passes
-from coterie.nn.look import Look
-from coterie.nn.metric import MetricChoice, fit_metric
+from coterie.graph.look import Look
+from coterie.graph.metric import MetricChoice, fit_metric
 from coterie.ops.distances import squared_distances
 from coterie.ops.groups import NearestRows
 from coterie.ops.memberships import calibrated_tau

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 _LEAST = 1e-12
 
 
-class Beside(nn.Module):
+class Concatenation(nn.Module):
     """All views as one table, each centred and divided by the size of its rows.
 
     Parameters
@@ -24,7 +24,7 @@ class Beside(nn.Module):
     Examples
     --------
     >>> views = [torch.tensor([[1.0], [3.0]]), torch.tensor([[10.0], [30.0]])]
-    >>> Beside([1, 1]).fit(views, torch.ones(2, 2, dtype=torch.bool)).table(views)
+    >>> Concatenation([1, 1]).fit(views, torch.ones(2, 2, dtype=torch.bool)).table(views)
     tensor([[-1., -1.],
             [ 1.,  1.]])
     """

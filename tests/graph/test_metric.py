@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from coterie.nn.metric import KINDS, MetricSpace, choose_metric, fit_metric, share_in_means
+from coterie.graph.metric import KINDS, MetricSpace, choose_metric, fit_metric, share_in_means
 from coterie.ops.neighbours import neighbour_table
 
 

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from coterie.ops.copies import table_beyond_copies
+from coterie.graph.duplicates import first_of_equal, row_hashes
+from coterie.graph.neighbours import neighbours_of_each
 from coterie.ops.neighbours import shared_neighbours
 from coterie.ops.pca import principal_axes
 
@@ -161,21 +163,30 @@ def choose_metric(
     'euclidean'
     """
     n_features = rows.shape[1]
+    present = np.ones((len(rows), 1), dtype=bool)
+    rows = rows[torch.from_numpy(first_of_equal(row_hashes([rows.cpu().numpy()], present))[0]).to(rows.device)]
+    k = max(1, min(n_neighbors, len(rows) - 1))
+    if len(rows) < 2:
+        return MetricChoice(kinds[0], 1, {})
     agreement = {}
     for kind in kinds:
-        if kind != "euclidean" and n_features < _LEAST_FEATURES:
-            continue
-        if kind == "whitened" and n_features > _WIDEST_WHITENING:
-            continue
-        if kind == "correlation" and len(kinds) > 1 and share_in_means(rows) > _MOST_IN_MEANS:
+        if len(kinds) > 1 and not _is_worth_trying(kind, rows):
             continue
         space = MetricSpace(kind, n_features).to(rows.device).fit(rows)(rows)
         rotated = space @ principal_axes(space, _AXES[0], generator=generator)
         for n_axes in sorted({min(most, rotated.shape[1]) for most in _AXES}, reverse=True):
-            table = table_beyond_copies(rotated[:, :n_axes].contiguous(), n_neighbors, generator=generator)
-            agreement[kind, n_axes] = float(shared_neighbours(table).mean())
+            table = neighbours_of_each(rotated[:, :n_axes].cpu().numpy(), k)[1].indices
+            agreement[kind, n_axes] = float(shared_neighbours(torch.from_numpy(table)).mean())
     kind, n_axes = max(agreement, key=lambda candidate: agreement[candidate])
     return MetricChoice(kind, n_axes, agreement)
+
+
+def _is_worth_trying(kind: str, rows: Tensor) -> bool:
+    if kind == "euclidean":
+        return True
+    if rows.shape[1] < _LEAST_FEATURES or (kind == "whitened" and rows.shape[1] > _WIDEST_WHITENING):
+        return False
+    return kind == "whitened" or share_in_means(rows) <= _MOST_IN_MEANS
 
 
 def share_in_means(rows: Tensor) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from coterie.nn.metric import MetricSpace
+from coterie.graph.metric import MetricSpace
 from coterie.ops.pca import principal_axes
 
 _LEAST_SPREAD = 1e-12

@@ -15,7 +15,7 @@ import torch
 from coterie.data import Scaler, Views, as_views, autoscale
 from coterie.data.scaling import resolve_modes
 from coterie.data.subsets import some_rows
-from coterie.methods.several.guard import Guard, usable
+from coterie.graph.outliers import Guard, usable
 from coterie.ops.graphs import agreement, table_of_present
 
 SAMPLE_ROWS = 10_000

@@ -1,0 +1,268 @@
+"""Candidate partitions of a graph into k clusters: communities that are merged, and spectral clustering."""
+
+# n rows, m communities, k clusters
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import graspologic_native
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import lobpcg
+from sklearn.cluster import KMeans
+
+from coterie.data.scaling import unit_rows
+from coterie.graph.quality import Quality, block_likelihood, block_weights, row_ties
+
+RESOLUTIONS = (1.0, 4.0, 16.0)
+LINKAGES = ("modularity", "average")
+_FINER = 4.0
+MOST_COMMUNITIES = 4000
+_DENSE_ROWS = 1000
+_TOLERANCE = 1e-4
+_STEPS = 300
+_ROUNDS = 30
+_LEAST_GAIN = 1e-9
+
+
+class Candidate(NamedTuple):
+    """A partition, with where it comes from.
+
+    Attributes
+    ----------
+    origin : str
+    labels : ndarray of shape (n,)
+    quality : Quality
+    """
+
+    origin: str
+    labels: np.ndarray
+    quality: Quality
+
+
+def communities(graph: sparse.csr_matrix, resolution: float, seed: int) -> np.ndarray:
+    """Return the communities (n,) of a symmetric graph by the Leiden algorithm (Traag, Waltman and van Eck 2019).
+
+    They maximise modularity in which chance counts `resolution` times: the higher, the more communities.
+
+    Examples
+    --------
+    >>> two_triangles = sparse.csr_matrix(np.kron(np.eye(2), np.ones((3, 3)) - np.eye(3)))
+    >>> communities(two_triangles, 1.0, seed=0)
+    array([0, 0, 0, 1, 1, 1])
+    """
+    n_rows = graph.shape[0]
+    if graph.nnz == 0:
+        return np.arange(n_rows)
+    _, found = graspologic_native.leiden_csr(
+        graph.indptr.astype(np.int64),
+        graph.indices.astype(np.int32),
+        graph.data.astype(np.float64),
+        n_rows,
+        resolution=resolution,
+        seed=seed,
+    )
+    labels = np.fromiter((found.get(i, n_rows + i) for i in range(n_rows)), np.int64, n_rows)
+    return renumbered(labels)
+
+
+def renumbered(labels: np.ndarray) -> np.ndarray:
+    """Return the labels as numbers from 0 without gaps, by first appearance.
+
+    Examples
+    --------
+    >>> renumbered(np.array([7, 3, 7, 5]))
+    array([0, 1, 0, 2])
+    """
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    ranks = np.empty(len(first), dtype=np.int64)
+    ranks[np.argsort(first)] = np.arange(len(first))
+    return ranks[inverse]
+
+
+class Merge(NamedTuple):
+    """One step of agglomeration.
+
+    Attributes
+    ----------
+    kept, other : int
+        Cluster `other` becomes part of cluster `kept`.
+    linkage : float
+        Average linkage of the two: their weight over what chance would give, p_ab / (p_a p_b).
+    """
+
+    kept: int
+    other: int
+    linkage: float
+
+
+def agglomerate(
+    blocks: np.ndarray, linkage: str, owner: np.ndarray | None = None, edge: float = 0.0
+) -> list[Merge]:
+    r"""Return the merges that take m communities down to one, the best pair first.
+
+    With the shares p_ab of the weight between clusters and their volumes p_a, the pair that is merged has the highest
+
+    - "modularity": :math:`p_{ab} - p_a p_b`, the loss of modularity is least;
+    - "average": :math:`p_{ab} / (p_a p_b)`, the average linkage of the graph (Bonald et al. 2018), whatever the sizes.
+
+    Parameters
+    ----------
+    blocks : ndarray of shape (m, m)
+        Symmetric weight between communities.
+    linkage : {"modularity", "average"}
+    owner : ndarray of shape (m,), optional
+        A group of each community; communities of one group are merged before those of different groups.
+    edge : float
+        Weight of the one edge more that any two clusters are taken to have, so that islands have a linkage too.
+
+    Examples
+    --------
+    >>> agglomerate(np.array([[4.0, 2.0, 0.0], [2.0, 4.0, 1.0], [0.0, 1.0, 9.0]]), "modularity")[0][:2]
+    (0, 1)
+    """
+    whole = max(blocks.sum(), np.finfo(float).tiny)
+    shares, least = blocks / whole, max(edge / whole, _LEAST_GAIN)
+    volumes = np.maximum(shares.sum(axis=1), np.finfo(float).eps)
+    groups = np.zeros(len(shares), dtype=np.int64) if owner is None else owner
+    alive = np.ones(len(shares), dtype=bool)
+
+    def gains(a: int) -> np.ndarray:
+        chance = volumes[a] * volumes
+        line = shares[a] - chance if linkage == "modularity" else (shares[a] + least) / chance
+        line[~alive | (groups != groups[a])] = -np.inf
+        line[a] = -np.inf
+        return line
+
+    table = np.array([gains(a) for a in range(len(shares))])
+    merges = []
+    for _ in range(len(shares) - 1):
+        if table.max() == -np.inf:  # every group is one cluster
+            groups = np.zeros_like(groups)
+            for a in np.flatnonzero(alive):
+                table[a] = gains(a)
+        a, b = divmod(int(table.argmax()), len(shares))
+        a, b = min(a, b), max(a, b)
+        merges.append(Merge(a, b, float((shares[a, b] + least) / (volumes[a] * volumes[b]))))
+        shares[a] += shares[b]
+        shares[:, a] += shares[:, b]
+        volumes[a] += volumes[b]
+        alive[b] = False
+        table[b] = table[:, b] = -np.inf
+        table[a] = table[:, a] = gains(a)
+    return merges
+
+
+def merged_labels(merges: list[Merge], n_communities: int, n_clusters: int) -> np.ndarray:
+    """Return the cluster of each community, (m,), when merges have left k clusters.
+
+    Examples
+    --------
+    >>> merged_labels([Merge(0, 2, 1.0), Merge(0, 1, 0.5)], 3, 2)
+    array([0, 1, 0])
+    """
+    clusters = np.arange(n_communities)
+    for kept, other, _ in merges[: n_communities - n_clusters]:
+        clusters[clusters == other] = kept
+    return renumbered(clusters)
+
+
+def refine_labels(
+    graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int, rng: np.random.Generator
+) -> np.ndarray:
+    r"""Move rows to the cluster of highest likelihood while the block information of the partition rises.
+
+    A random half of the rows that `block_likelihood` would move goes at a time, for all at once would move past each
+    other; no cluster is emptied.
+
+    Examples
+    --------
+    >>> two_islands = sparse.csr_matrix(np.kron(np.eye(2), np.ones((4, 4))))
+    >>> refine_labels(two_islands, np.array([0, 0, 0, 1, 1, 1, 1, 1]), 2, np.random.default_rng(1))
+    array([0, 0, 0, 0, 1, 1, 1, 1])
+    """
+    blocks = block_weights(graph, labels, n_clusters)
+    best = Quality.of_blocks(blocks).information
+    failures = 0
+    for _ in range(_ROUNDS):
+        wanted = (row_ties(graph, labels, n_clusters) @ block_likelihood(blocks)).argmax(axis=1)
+        movers = np.flatnonzero(wanted != labels)
+        if len(movers) == 0 or failures > 1:
+            break
+        moved = labels.copy()
+        half = rng.permutation(movers)[: (len(movers) + 1) // 2]
+        moved[half] = wanted[half]
+        if np.bincount(moved, minlength=n_clusters).min() == 0:
+            break
+        moved_blocks = block_weights(graph, moved, n_clusters)
+        gained = Quality.of_blocks(moved_blocks).information
+        if gained <= best + _LEAST_GAIN:
+            failures += 1
+        else:
+            labels, blocks, best, failures = moved, moved_blocks, gained, 0
+    return labels
+
+
+def spectral_embedding(graph: sparse.csr_matrix, n_components: int) -> np.ndarray:
+    """Return the top eigenvectors of the degree-normalised graph, (n, c), rows of unit length (Ng et al. 2002).
+
+    Examples
+    --------
+    >>> two_pairs = sparse.csr_matrix(np.kron(np.eye(2), [[0.0, 1.0], [1.0, 0.0]]))
+    >>> rows = spectral_embedding(two_pairs, 2)
+    >>> bool(np.allclose(rows[0], rows[1])), bool(abs(rows[0] @ rows[2]) < 1e-6)
+    (True, True)
+    """
+    n_rows = graph.shape[0]
+    degrees = np.asarray(graph.sum(axis=1)).ravel()
+    scale = sparse.diags(1 / np.sqrt(np.maximum(degrees, np.finfo(float).eps)))
+    normalised = scale @ graph @ scale
+    if n_rows <= max(_DENSE_ROWS, 5 * n_components):
+        vectors = np.linalg.eigh(normalised.toarray())[1][:, ::-1][:, :n_components]
+    else:
+        # A block method: islands give as many equal eigenvalues, of which Lanczos from one vector misses some.
+        start = np.random.default_rng(0).standard_normal((n_rows, n_components))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=UserWarning)  # a few digits are enough
+            vectors = lobpcg(normalised, start, largest=True, tol=_TOLERANCE, maxiter=_STEPS)[1]
+    return unit_rows(vectors)
+
+
+def spectral_labels(embedding: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
+    """Return k-means labels (n,) of a spectral embedding, from one start."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fewer distinct rows than clusters: the caller looks
+        return KMeans(n_clusters, n_init=1, random_state=seed).fit_predict(embedding)
+
+
+def fine_communities(graph: sparse.csr_matrix, least: int, resolution: float, seed: int) -> np.ndarray:
+    """Return communities at a resolution, or at a higher one where they are fewer than `least`."""
+    found = communities(graph, resolution, seed)
+    while found.max() + 1 < least <= graph.shape[0]:
+        resolution *= _FINER
+        finer = communities(graph, resolution, seed)
+        if resolution > 1e12:
+            return np.arange(graph.shape[0])
+        found = finer
+    return found
+
+
+def merged_candidates(
+    graph: sparse.csr_matrix, n_clusters: int, seed: int, resolutions: tuple[float, ...] = RESOLUTIONS
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield partitions: communities at several resolutions, merged to k clusters by each linkage."""
+    for resolution in resolutions:
+        fine = fine_communities(graph, n_clusters, resolution, seed)
+        count = int(fine.max()) + 1
+        if count == n_clusters:
+            yield f"Leiden {resolution:g}", fine
+            continue
+        if count > MOST_COMMUNITIES:
+            continue
+        blocks = block_weights(graph, fine, count)
+        for linkage in LINKAGES:
+            clusters = merged_labels(agglomerate(blocks, linkage), count, n_clusters)
+            yield f"Leiden {resolution:g}, {linkage} linkage", clusters[fine]

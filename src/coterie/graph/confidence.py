@@ -1,0 +1,167 @@
+"""How sure a row's cluster is: how often it stays there when the graph is resampled."""
+
+# n rows, k clusters, B resamples
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+from sklearn.isotonic import IsotonicRegression
+
+from coterie.graph.candidates import merged_candidates, refine_labels
+from coterie.graph.quality import Quality, row_ties
+
+_RESOLUTION = 4.0
+_KNOTS = 64
+
+
+@dataclass(frozen=True)
+class Calibration:
+    r"""Turns the share of a row's edges that lie in its cluster into a probability.
+
+    .. math:: c = s_a \, g(q)
+
+    where q is the share of the row's edge weight in its cluster a, s_a the stability of the cluster (the mean
+    agreement of its rows over resampled graphs) and g a monotone map, fitted so that c matches the agreement.
+
+    Attributes
+    ----------
+    shares, values : ndarray of shape (knots,)
+        The map g.
+    stability : ndarray of shape (k,)
+    """
+
+    shares: np.ndarray
+    values: np.ndarray
+    stability: np.ndarray
+
+    def confidence(self, votes: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return how sure the labels (n,) of rows are, from 1 / k to 1.
+
+        Parameters
+        ----------
+        votes : ndarray of shape (n, k)
+            Edge weight of each row to each cluster.
+        labels : ndarray of shape (n,)
+        """
+        share = share_of_own(votes, labels)
+        sure = self.stability[labels] * np.interp(share, self.shares, self.values)
+        return np.clip(sure, 1 / votes.shape[1], 1.0)
+
+
+def share_of_own(votes: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return the share of each row's votes (n, k) that its label has; 1 / k where there are none.
+
+    Examples
+    --------
+    >>> share_of_own(np.array([[3.0, 1.0], [0.0, 0.0]]), np.array([0, 1]))
+    array([0.75, 0.5 ])
+    """
+    totals = votes.sum(axis=1)
+    own = votes[np.arange(len(labels)), labels]
+    return np.where(totals > 0, own / np.where(totals > 0, totals, 1.0), 1 / votes.shape[1])
+
+
+def memberships(votes: np.ndarray, labels: np.ndarray, confidence: np.ndarray) -> np.ndarray:
+    """Return memberships (n, k): a row's confidence in its own cluster, the rest by its votes for the others.
+
+    Where others have no votes, the rest is shared evenly.
+
+    Examples
+    --------
+    >>> memberships(np.array([[6.0, 1.0, 3.0]]), np.array([0]), np.array([0.8]))
+    array([[0.8 , 0.05, 0.15]])
+    """
+    rows = np.arange(len(labels))
+    others = votes.astype(np.float64)
+    others[rows, labels] = 0.0
+    totals = others.sum(axis=1, keepdims=True)
+    even = np.full_like(others, 1 / max(1, votes.shape[1] - 1))
+    even[rows, labels] = 0.0
+    shared = np.where(totals > 0, others / np.where(totals > 0, totals, 1.0), even) * (1 - confidence)[:, None]
+    # Nobody else may come before the row's own cluster.
+    shared = np.minimum(shared, confidence[:, None] * (1 - 1e-6))
+    shared[rows, labels] = confidence
+    return shared / shared.sum(axis=1, keepdims=True)
+
+
+def resampled_agreement(
+    graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int, n_resamples: int, seed: int
+) -> np.ndarray:
+    """Return how often each row stays in its cluster, (n,), over graphs with resampled edges.
+
+    Each edge's weight is multiplied by an exponential variable of mean one (the Bayesian bootstrap of Rubin 1981), the
+    graph is partitioned anew, and its clusters are matched to the labels by the rows they share.
+
+    Parameters
+    ----------
+    graph : sparse matrix of shape (n, n)
+    labels : ndarray of shape (n,)
+    n_clusters, n_resamples, seed : int
+    """
+    agreement = np.zeros(len(labels))
+    for b in range(n_resamples):
+        again = quick_partition(resampled(graph, seed + b), n_clusters, seed + b)
+        agreement += matched(labels, again, n_clusters) == labels
+    return agreement / n_resamples
+
+
+def resampled(graph: sparse.csr_matrix, seed: int) -> sparse.csr_matrix:
+    """Return the graph with every edge's weight multiplied by an exponential variable of mean one."""
+    rng = np.random.default_rng([seed, 7])
+    upper = sparse.triu(graph, format="csr")
+    upper.data = upper.data * rng.exponential(size=upper.nnz)
+    return sparse.csr_matrix(upper + upper.T)
+
+
+def quick_partition(graph: sparse.csr_matrix, n_clusters: int, seed: int) -> np.ndarray:
+    """Return a partition from one resolution and one seed, (n,)."""
+    rng = np.random.default_rng(seed)
+    refined = [
+        refine_labels(graph, labels, n_clusters, rng)
+        for _, labels in merged_candidates(graph, n_clusters, seed, (_RESOLUTION,))
+    ]
+    return max(refined, key=lambda labels: Quality.of(graph, labels, n_clusters).score)
+
+
+def matched(labels: np.ndarray, others: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return other labels (n,) renamed so that as many rows as possible have the same.
+
+    Examples
+    --------
+    >>> matched(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 1]), 2)
+    array([0, 0, 1, 0])
+    """
+    counts = np.zeros((n_clusters, n_clusters), dtype=np.int64)
+    np.add.at(counts, (others, labels), 1)
+    renamed = np.empty(n_clusters, dtype=np.int64)
+    mine, theirs = linear_sum_assignment(-counts)
+    renamed[mine] = theirs
+    return renamed[others]
+
+
+def calibrate(
+    graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int, *, n_resamples: int, seed: int
+) -> Calibration:
+    """Fit the map from a row's votes to its confidence on resampled graphs.
+
+    Examples
+    --------
+    >>> graph = sparse.csr_matrix(np.kron(np.eye(2), np.ones((5, 5))))
+    >>> labels = np.repeat([0, 1], 5)
+    >>> calibrate(graph, labels, 2, n_resamples=3, seed=0).stability
+    array([1., 1.])
+    """
+    if n_clusters == 1 or n_resamples == 0 or n_clusters == len(labels):
+        return Calibration(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.ones(n_clusters))
+    agreement = resampled_agreement(graph, labels, n_clusters, n_resamples, seed)
+    sizes = np.maximum(np.bincount(labels, minlength=n_clusters), 1)
+    stability = np.bincount(labels, agreement, n_clusters) / sizes
+    share = share_of_own(row_ties(graph, labels, n_clusters), labels)
+    relative = agreement / np.maximum(stability[labels], 1e-9)
+    knots = np.linspace(0, 1, _KNOTS)
+    values = IsotonicRegression(y_min=0.0, out_of_bounds="clip").fit(share, relative).predict(knots)
+    return Calibration(knots, values, stability)
