@@ -12,10 +12,8 @@ from torch import Tensor
 
 from coterie.collectives import share_of
 from coterie.data.batches import Batches
-from coterie.ops.communities import Rating, weight_between
 from coterie.ops.copies import table_beyond_copies
 from coterie.ops.neighbours import shared_neighbours
-from coterie.ops.pca import principal_axes
 from coterie.ops.shares import gathered
 
 
@@ -43,9 +41,11 @@ class Pairs:
         points = rng.random((len(rows), 1)) * heights[:, -1:]
         return self._tables[chamber][rows, (heights <= points).sum(1)]
 
-    def rating(self, labels: np.ndarray) -> Rating:
-        """Return how a partition of all rows treats the pairs; a pair weighs the neighbours its rows share."""
-        return Rating.of(self._between(labels))
+    def modularity(self, labels: np.ndarray) -> float:
+        """Return the modularity of a partition of all rows; a pair weighs the neighbours its rows share."""
+        between = self._between(labels)
+        shares = (between + between.T) / (2 * between.sum())
+        return float(np.trace(shares) - np.square(shares.sum(axis=1)).sum())
 
     def agreement(self, labels: np.ndarray) -> float:
         """Return the share of the pairs, by weight, whose two rows are in one cluster."""
@@ -58,7 +58,9 @@ class Pairs:
         between = np.zeros((k, k))
         for numbers, table, heights in zip(self._numbers, self._tables, self._heights, strict=True):
             weights = np.diff(heights.astype(np.float64), axis=1, prepend=0)
-            between += weight_between(table, weights, labels[numbers], k)
+            own = labels[numbers].astype(np.int64)
+            cells = own[:, None] * k + own[table]
+            between += np.bincount(cells.ravel(), weights.ravel(), k * k).reshape(k, k)
         return between
 
 
@@ -99,29 +101,21 @@ class NeighbourPairs(Pairs):
 
 
 def search_pairs(
-    batches: Batches,
-    space: Callable[[Tensor], Tensor],
-    sample: Tensor,
-    n_axes: int,
-    n_neighbors: int,
-    generator: torch.Generator,
+    batches: Batches, embed: Callable[[Tensor], Tensor], n_neighbors: int, generator: torch.Generator
 ) -> NeighbourPairs | None:
-    """Search the neighbours in the principal axes of a space; None where none are asked for or rows are too few.
+    """Search the neighbours of all rows; None where none are asked for or rows are too few.
 
     Parameters
     ----------
     batches : Batches
-    space : callable
-        Maps scaled rows (n, D) into the space in which they are compared.
-    sample : Tensor of shape (s, D)
-        Scaled rows on the device of the space, which the axes are computed from.
-    n_axes, n_neighbors : int
+    embed : callable
+        Maps scaled rows (n, D) to features (n, r) that are compared.
+    n_neighbors : int
     generator : torch.Generator
     """
     if n_neighbors == 0 or batches.views.n_rows < 3:
         return None
-    axes = principal_axes(space(sample), n_axes, generator=generator)
-    return NeighbourPairs(batches, lambda rows: space(rows.to(sample.device)) @ axes, n_neighbors, generator)
+    return NeighbourPairs(batches, embed, n_neighbors, generator)
 
 
 def _heights(table: Tensor) -> np.ndarray:

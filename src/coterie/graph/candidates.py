@@ -28,21 +28,6 @@ _ROUNDS = 30
 _LEAST_GAIN = 1e-9
 
 
-class Candidate(NamedTuple):
-    """A partition, with where it comes from.
-
-    Attributes
-    ----------
-    origin : str
-    labels : ndarray of shape (n,)
-    quality : Quality
-    """
-
-    origin: str
-    labels: np.ndarray
-    quality: Quality
-
-
 def communities(graph: sparse.csr_matrix, resolution: float, seed: int) -> np.ndarray:
     """Return the communities (n,) of a symmetric graph by the Leiden algorithm (Traag, Waltman and van Eck 2019).
 
@@ -107,7 +92,7 @@ def agglomerate(
     With the shares p_ab of the weight between clusters and their volumes p_a, the pair that is merged has the highest
 
     - "modularity": :math:`p_{ab} - p_a p_b`, the loss of modularity is least;
-    - "average": :math:`p_{ab} / (p_a p_b)`, the average linkage of the graph (Bonald et al. 2018), whatever the sizes.
+    - "average": :math:`p_{ab} / (p_a p_b)`, the average linkage of the graph (Bonald et al. 2018), size-blind.
 
     Parameters
     ----------
@@ -142,8 +127,8 @@ def agglomerate(
     for _ in range(len(shares) - 1):
         if table.max() == -np.inf:  # every group is one cluster
             groups = np.zeros_like(groups)
-            for a in np.flatnonzero(alive):
-                table[a] = gains(a)
+            for single in np.flatnonzero(alive):
+                table[single] = gains(int(single))
         a, b = divmod(int(table.argmax()), len(shares))
         a, b = min(a, b), max(a, b)
         merges.append(Merge(a, b, float((shares[a, b] + least) / (volumes[a] * volumes[b]))))
@@ -251,18 +236,27 @@ def fine_communities(graph: sparse.csr_matrix, least: int, resolution: float, se
 
 
 def merged_candidates(
-    graph: sparse.csr_matrix, n_clusters: int, seed: int, resolutions: tuple[float, ...] = RESOLUTIONS
+    graph: sparse.csr_matrix,
+    n_clusters: int,
+    seed: int,
+    resolutions: tuple[float, ...] = RESOLUTIONS,
+    islands: np.ndarray | None = None,
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield partitions: communities at several resolutions, merged to k clusters by each linkage."""
+    """Yield partitions: communities at several resolutions, merged to k clusters by each linkage.
+
+    Communities of one island (n,) are merged before those of different ones.
+    """
     for resolution in resolutions:
         fine = fine_communities(graph, n_clusters, resolution, seed)
         count = int(fine.max()) + 1
         if count == n_clusters:
             yield f"Leiden {resolution:g}", fine
-            continue
-        if count > MOST_COMMUNITIES:
-            continue
-        blocks = block_weights(graph, fine, count)
-        for linkage in LINKAGES:
-            clusters = merged_labels(agglomerate(blocks, linkage), count, n_clusters)
-            yield f"Leiden {resolution:g}, {linkage} linkage", clusters[fine]
+        elif count <= MOST_COMMUNITIES:
+            blocks = block_weights(graph, fine, count)
+            owner = None
+            if islands is not None:
+                owner = np.zeros(count, dtype=np.int64)
+                owner[fine] = islands
+            for linkage in LINKAGES:
+                clusters = merged_labels(agglomerate(blocks, linkage, owner), count, n_clusters)
+                yield f"Leiden {resolution:g}, {linkage} linkage", clusters[fine]

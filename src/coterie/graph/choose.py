@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from coterie.graph.candidates import (
-    Candidate,
     merged_candidates,
     refine_labels,
     renumbered,
@@ -23,6 +25,15 @@ _MOST_TRIALS = 8
 _TRIAL_ROWS = 20_000
 _SPECTRAL_ROWS = 5_000
 _SPECTRAL_STARTS = 3
+_LEAST_SHARE = 0.05
+
+
+class Tried(NamedTuple):
+    """A candidate: where it comes from, the J by which it is judged, and its quality on the whole graph."""
+
+    origin: str
+    score: float
+    quality: Quality
 
 
 @dataclass(frozen=True)
@@ -36,22 +47,34 @@ class Partition:
     quality : Quality
     origin : str
         How the partition was found.
-    tried : tuple of (str, Quality)
+    tried : tuple of Tried
         Every candidate.
     """
 
     labels: np.ndarray
     quality: Quality
     origin: str
-    tried: tuple[tuple[str, Quality], ...]
+    tried: tuple[Tried, ...]
 
 
-def partition(graph: sparse.csr_matrix, n_clusters: int, *, seed: int) -> Partition:
+def partition(
+    graph: sparse.csr_matrix,
+    n_clusters: int,
+    *,
+    seed: int,
+    layers: Sequence[sparse.csr_matrix] = (),
+) -> Partition:
     r"""Return the partition of a symmetric graph into k clusters with the highest :math:`J = I / \sqrt H`.
 
     Candidates are communities at three resolutions, merged to k clusters by two linkages, and, up to 5,000 rows,
     spectral clustering; each is refined row by row. Small graphs are searched from up to eight seeds, for there a
     single row decides more.
+
+    A graph of several layers, one a view and one of all views concatenated, is also partitioned by its last layer
+    alone, and J is the weighted mean over layers, :math:`\sum_l w_l J_l / \sum_l w_l`. So a view that cannot tell two
+    clusters apart takes nothing away from one that can, and clusters that no view tells alone are found.
+
+    Where the graph falls into no more large islands than clusters, none of these are merged.
 
     Parameters
     ----------
@@ -60,6 +83,8 @@ def partition(graph: sparse.csr_matrix, n_clusters: int, *, seed: int) -> Partit
     n_clusters : int
         From 1 to n.
     seed : int
+    layers : sequence of sparse matrix of shape (n, n)
+        Whose sum the graph is; none where there is a single view.
 
     Examples
     --------
@@ -71,28 +96,88 @@ def partition(graph: sparse.csr_matrix, n_clusters: int, *, seed: int) -> Partit
     if n_clusters in (1, n_rows):
         labels = np.zeros(n_rows, dtype=np.int64) if n_clusters == 1 else np.arange(n_rows)
         quality = Quality.of(graph, labels, n_clusters)
-        return Partition(labels, quality, "trivial", (("trivial", quality),))
-    candidates = list(propose(graph, n_clusters, seed))
-    best = max(candidates, key=lambda candidate: candidate.quality.score)
-    tried = tuple((candidate.origin, candidate.quality) for candidate in candidates)
-    return Partition(renumbered(best.labels), best.quality, best.origin, tried)
-
-
-def propose(graph: sparse.csr_matrix, n_clusters: int, seed: int) -> list[Candidate]:
-    """Return every candidate, refined, with its quality; none has an empty cluster."""
-    n_rows = graph.shape[0]
+        return Partition(labels, quality, "trivial", (Tried("trivial", quality.score, quality),))
+    judged = layers if len(layers) > 1 else [graph]
     rng = np.random.default_rng(seed)
-    proposals = []
-    for trial in range(int(np.clip(_TRIAL_ROWS // n_rows, 1, _MOST_TRIALS))):
-        proposals += list(merged_candidates(graph, n_clusters, seed + trial))
-    if n_rows <= _SPECTRAL_ROWS:
-        embedding = spectral_embedding(graph, n_clusters)
-        for start in range(_SPECTRAL_STARTS):
-            proposals.append(("spectral", spectral_labels(embedding, n_clusters, seed + start)))
-    candidates = []
-    for origin, labels in proposals:
-        if len(np.unique(labels)) < n_clusters:
+    islands = large_islands(graph, n_clusters)
+    tried, best, labels = [], -np.inf, np.zeros(n_rows, dtype=np.int64)
+    for origin, proposed in propose(
+        graph, n_clusters, seed, judged[-1] if len(layers) > 1 else None, islands
+    ):
+        if len(np.unique(proposed)) < n_clusters or (
+            islands is not None and joins_islands(proposed, islands)
+        ):
             continue
-        refined = refine_labels(graph, labels, n_clusters, rng)
-        candidates.append(Candidate(origin, refined, Quality.of(graph, refined, n_clusters)))
-    return candidates
+        refined = refine_labels(graph, proposed, n_clusters, rng)
+        score = mean_score(judged, refined, n_clusters)
+        tried.append(Tried(origin, score, Quality.of(graph, refined, n_clusters)))
+        if score > best:
+            best, labels, winner = score, refined, tried[-1]
+    return Partition(renumbered(labels), winner.quality, winner.origin, tuple(tried))
+
+
+def mean_score(layers: Sequence[sparse.csr_matrix], labels: np.ndarray, n_clusters: int) -> float:
+    """Return the mean of J over the layers of a graph, by their weight.
+
+    Examples
+    --------
+    >>> islands, noise = sparse.csr_matrix(np.kron(np.eye(2), np.ones((2, 2)))), sparse.csr_matrix(np.ones((4, 4)))
+    >>> round(mean_score([islands, noise], np.array([0, 0, 1, 1]), 2), 4)  # a third of what the islands say
+    0.2775
+    """
+    weights = [float(layer.sum()) for layer in layers]
+    scores = [Quality.of(layer, labels, n_clusters).score for layer in layers]
+    return float(np.dot(weights, scores) / max(sum(weights), np.finfo(float).tiny))
+
+
+def propose(
+    graph: sparse.csr_matrix,
+    n_clusters: int,
+    seed: int,
+    concatenated: sparse.csr_matrix | None,
+    islands: np.ndarray | None,
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield partitions of the graph, and of its concatenated layer where there is one, with their origin."""
+    n_rows = graph.shape[0]
+    for name, source in (("", graph), ("concatenated views, ", concatenated)):
+        if source is None:
+            continue
+        for trial in range(int(np.clip(_TRIAL_ROWS // n_rows, 1, _MOST_TRIALS))):
+            for origin, labels in merged_candidates(source, n_clusters, seed + trial, islands=islands):
+                yield name + origin, labels
+        if n_rows <= _SPECTRAL_ROWS:
+            embedding = spectral_embedding(source, n_clusters)
+            for start in range(_SPECTRAL_STARTS):
+                yield f"{name}spectral", spectral_labels(embedding, n_clusters, seed + start)
+
+
+def large_islands(graph: sparse.csr_matrix, n_clusters: int) -> np.ndarray | None:
+    """Return the island of each row, (n,), or None where the graph is connected or has more of them than clusters.
+
+    An island is a connected component with at least a twentieth of an even share of the rows; smaller ones count to
+    the largest.
+
+    Examples
+    --------
+    >>> large_islands(sparse.csr_matrix(np.kron(np.eye(2), np.ones((3, 3)))), 3)
+    array([0, 0, 0, 1, 1, 1], dtype=int32)
+    """
+    count, component = connected_components(graph, directed=False)
+    sizes = np.bincount(component)
+    large = sizes >= max(2.0, _LEAST_SHARE * len(component) / n_clusters)
+    if count == 1 or not 1 < large.sum() <= n_clusters:
+        return None
+    return np.where(large[component], component, sizes.argmax()).astype(np.int32)
+
+
+def joins_islands(labels: np.ndarray, islands: np.ndarray) -> bool:
+    """Tell whether a cluster has rows of two islands.
+
+    Examples
+    --------
+    >>> islands = np.array([0, 1, 1])
+    >>> joins_islands(np.array([0, 0, 1]), islands), joins_islands(np.array([0, 1, 2]), islands)
+    (True, False)
+    """
+    pairs = np.unique(np.stack([labels, islands]), axis=1)
+    return len(np.unique(pairs[0])) < pairs.shape[1]

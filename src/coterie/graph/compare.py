@@ -20,7 +20,7 @@ from coterie.data.subsets import some_rows
 from coterie.graph.concatenation import Concatenation
 from coterie.graph.metric import MetricChoice, MetricSpace, fit_metric
 from coterie.graph.outliers import Guard, usable
-from coterie.graph.scaling import draw_sample, fit_scaler
+from coterie.graph.scaling import Sample, draw_sample, fit_scaler
 from coterie.nn.forward import passes
 from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.ops.pca import principal_axes
@@ -115,7 +115,9 @@ class Comparison:
         n_views = len(self.views)
         return np.array([1.0] * n_views + ([n_views / 2] if self.concatenation is not None else []))
 
-    def scaled(self, blocks: Sequence[np.ndarray], present: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+    def scaled(
+        self, blocks: Sequence[np.ndarray], present: np.ndarray
+    ) -> tuple[list[np.ndarray], np.ndarray]:
         """Return the scaled rows of the compared views, and where a view of a row counts, (b, compared views)."""
         counts = usable(blocks, present, self.guards, self.idle)[0] if len(self.idle) > 1 else present
         scaled = self.scaler.transform(blocks, counts)
@@ -123,9 +125,7 @@ class Comparison:
 
     def layers(self, scaled: Sequence[np.ndarray], there: np.ndarray) -> Layers:
         """Return scaled rows in every layer; only rows with every view are there in the concatenated one."""
-        tables = [
-            project(rows) for project, rows in zip(self.projections, scaled, strict=False)
-        ]
+        tables = [project(rows) for project, rows in zip(self.projections, scaled, strict=False)]
         if self.concatenation is None:
             return Layers(tables, there)
         tables.append(self.concatenated(scaled))
@@ -172,10 +172,13 @@ class Comparison:
         with unfilled():
             guards = [Guard(*shape) for shape in values["guards"]]
             spaces = [
-                MetricSpace(metric.kind, dims[0]) if metric is not None else None for _ in range(n_projections)
+                MetricSpace(metric.kind, dims[0]) if metric is not None else None
+                for _ in range(n_projections)
             ]
             several = n_projections > int((~idle).sum())
-            concatenation = Concatenation([d for d, out in zip(dims, idle, strict=True) if not out]) if several else None
+            concatenation = (
+                Concatenation([d for d, out in zip(dims, idle, strict=True) if not out]) if several else None
+            )
         for i, guard in enumerate(guards):
             load_arrays(f"guard{i}.", guard, arrays)
         for i, space in enumerate(spaces):
@@ -183,7 +186,9 @@ class Comparison:
                 load_arrays(f"space{i}.", space, arrays)
         if concatenation is not None:
             load_arrays("concatenation.", concatenation, arrays)
-        axes = [torch.tensor(arrays[f"axes{i}"]) if f"axes{i}" in arrays else None for i in range(n_projections)]
+        axes = [
+            torch.tensor(arrays[f"axes{i}"]) if f"axes{i}" in arrays else None for i in range(n_projections)
+        ]
         projections = [Projection(space, own) for space, own in zip(spaces, axes, strict=True)]
         return cls(scaler, idle, guards, projections, concatenation, metric)
 
@@ -219,22 +224,37 @@ def fit_comparison(
     if data.n_views == 1:
         return _one_view(data, scale, metric, k, seed, generator)
     drawn = draw_sample(data, guard=True, seed=seed, generator=generator)
-    idle = drawn.idle if not drawn.idle.all() else np.zeros_like(drawn.idle)
     scaler = fit_scaler(drawn, scale, data.names, k, generator)
-    scaled = scaler.transform(drawn.blocks, drawn.sound)
+    return compare_views(drawn, scaler, data.n_rows, generator)
+
+
+def compare_views(sample: Sample, scaler: Scaler, n_rows: int, generator: torch.Generator) -> Comparison:
+    """Return the comparison of views that a scaler brings to a common scale, each alone and all concatenated.
+
+    Parameters
+    ----------
+    sample : Sample
+    scaler : Scaler
+        Fitted.
+    n_rows : int
+        Of all the data.
+    generator : torch.Generator
+    """
+    idle = sample.idle if not sample.idle.all() else np.zeros_like(sample.idle)
+    scaled = scaler.transform(sample.blocks, sample.sound)
     used = [int(v) for v in np.flatnonzero(~idle)]
     views = [torch.from_numpy(scaled[v]) for v in used]
     projections = [
-        Projection(None, wide_axes(view[torch.from_numpy(drawn.sound[:, v])], data.n_rows, generator))
+        Projection(None, wide_axes(view[torch.from_numpy(sample.sound[:, v])], n_rows, generator))
         for v, view in zip(used, views, strict=True)
     ]
     concatenation = None
     if len(used) > 1:
         concatenation = Concatenation([view.shape[1] for view in views])
-        concatenation.fit(views, torch.from_numpy(drawn.sound[:, used]))
-        table = concatenation.table(views)[torch.from_numpy(drawn.complete)]
-        projections.append(Projection(None, wide_axes(table, data.n_rows, generator)))
-    return Comparison(scaler, idle, drawn.guards, projections, concatenation, None)
+        concatenation.fit(views, torch.from_numpy(sample.sound[:, used]))
+        table = concatenation.table(views)[torch.from_numpy(sample.complete)]
+        projections.append(Projection(None, wide_axes(table, n_rows, generator)))
+    return Comparison(scaler, idle, sample.guards, projections, concatenation, None)
 
 
 def _one_view(

@@ -81,7 +81,9 @@ def memberships(votes: np.ndarray, labels: np.ndarray, confidence: np.ndarray) -
     totals = others.sum(axis=1, keepdims=True)
     even = np.full_like(others, 1 / max(1, votes.shape[1] - 1))
     even[rows, labels] = 0.0
-    shared = np.where(totals > 0, others / np.where(totals > 0, totals, 1.0), even) * (1 - confidence)[:, None]
+    shared = (
+        np.where(totals > 0, others / np.where(totals > 0, totals, 1.0), even) * (1 - confidence)[:, None]
+    )
     # Nobody else may come before the row's own cluster.
     shared = np.minimum(shared, confidence[:, None] * (1 - 1e-6))
     shared[rows, labels] = confidence
@@ -93,8 +95,8 @@ def resampled_agreement(
 ) -> np.ndarray:
     """Return how often each row stays in its cluster, (n,), over graphs with resampled edges.
 
-    Each edge's weight is multiplied by an exponential variable of mean one (the Bayesian bootstrap of Rubin 1981), the
-    graph is partitioned anew, and its clusters are matched to the labels by the rows they share.
+    Each edge's weight is multiplied by an exponential variable of mean one (the Bayesian bootstrap of Rubin 1981),
+    the graph is partitioned anew, and its clusters are matched to the labels by the rows they share.
 
     Parameters
     ----------

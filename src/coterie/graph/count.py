@@ -28,8 +28,8 @@ class CountFigures:
         The number of clusters.
     drop : float
         How much the log of the average linkage falls when a merge leaves fewer than k clusters,
-        :math:`\log h_{k+1} - \log h_k`, where h_k is the linkage of the two clusters that are merged among k; the mean
-        over trees.
+        :math:`\log h_{k+1} - \log h_k`, where h_k is the linkage of the two clusters that are merged among k; the
+        mean over trees.
     stability : float
         Adjusted Rand index between the level with k clusters and that of trees of resampled graphs; 1 is the same
         clusters, 0 is chance.
@@ -59,12 +59,16 @@ class _Tree:
         self.merges: list[Merge] = agglomerate(blocks, "average", edge=edge)
         heights = np.log([max(merge.linkage, np.finfo(float).tiny) for merge in self.merges])
         # heights[k] belongs to the merge of k clusters to k - 1, and never rises towards few.
-        self.heights = np.full(self.size + 2, np.inf)
+        self.heights = np.zeros(self.size + 2)
         self.heights[2 : self.size + 1] = np.minimum.accumulate(heights)[::-1]
+        # Communities themselves are the last level: what ties their rows together stands for a merge inside them.
+        volumes = np.maximum(blocks.sum(axis=1), np.finfo(float).tiny)
+        inside = np.median(np.diagonal(blocks) * volumes.sum() / volumes**2)
+        self.heights[-1] = max(np.log(max(inside, np.finfo(float).tiny)), self.heights[-2])
 
     def drop(self, k: int) -> float:
         """Return how much the log linkage falls below k clusters; 0 beyond the tree."""
-        return float(self.heights[k + 1] - self.heights[k]) if k < self.size else 0.0
+        return float(self.heights[k + 1] - self.heights[k]) if k <= self.size else 0.0
 
     def clusters(self, k: int) -> np.ndarray:
         """Return the cluster of each community in the level with k clusters, or in the finest."""
@@ -95,12 +99,15 @@ def count_figures(graph: sparse.csr_matrix, ks: Sequence[int], *, seed: int) -> 
     others = [_Tree(resampled(graph, seed + t), seed + t) for t in range(_TREES)]
     first = trees[0]
     blocks = block_weights(graph, first.fine, first.size)
-    shared = [_summed(np.ones(len(first.fine)), first.fine, tree.fine, first.size, tree.size) for tree in others]
+    shared = [
+        _summed(np.ones(len(first.fine)), first.fine, tree.fine, first.size, tree.size) for tree in others
+    ]
     figures = []
     for k in ks:
         mine = first.clusters(k)
         again = [
-            adjusted_rand(_merged(counts, mine, tree.clusters(k))) for counts, tree in zip(shared, others, strict=True)
+            adjusted_rand(_merged(counts, mine, tree.clusters(k)))
+            for counts, tree in zip(shared, others, strict=True)
         ]
         drop = float(np.mean([tree.drop(k) for tree in [*trees, *others]]))
         modularity = Quality.of_blocks(_merged(blocks, mine, mine)).modularity

@@ -56,7 +56,7 @@ class Levels:
                 f"n_clusters={n_clusters} is no level of this tree: it has 1 to {self.most} clusters; fit again with "
                 "the number you want."
             )
-        return merged_labels([Merge(*pair, 0.0) for pair in self.merges.tolist()], self.most, n_clusters)
+        return merged_labels([Merge(a, b, 0.0) for a, b in self.merges.tolist()], self.most, n_clusters)
 
     def labels_at(self, n_clusters: int) -> np.ndarray:
         """Return the labels (n,) with so many clusters."""
@@ -64,7 +64,12 @@ class Levels:
 
 
 def build_levels(
-    graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int, *, linkage: str = "modularity", seed: int = 0
+    graph: sparse.csr_matrix,
+    labels: np.ndarray,
+    n_clusters: int,
+    *,
+    linkage: str = "modularity",
+    seed: int = 0,
 ) -> Levels:
     """Return a tree that passes through a partition: its level with k clusters is `labels`.
 
@@ -123,8 +128,12 @@ def _nested(
     return renumbered(leaves)
 
 
-def row_ties_of(graph: sparse.csr_matrix, rows: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+def row_ties_of(
+    graph: sparse.csr_matrix, rows: np.ndarray, labels: np.ndarray, n_clusters: int
+) -> np.ndarray:
     """Return the weight of some rows' edges to each cluster, (rows, k)."""
     part = graph[rows]
     cells = np.repeat(np.arange(0, len(rows) * n_clusters, n_clusters), np.diff(part.indptr))
-    return np.bincount(cells + labels[part.indices], part.data, len(rows) * n_clusters).reshape(-1, n_clusters)
+    return np.bincount(cells + labels[part.indices], part.data, len(rows) * n_clusters).reshape(
+        -1, n_clusters
+    )

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,7 +164,9 @@ def choose_metric(
     """
     n_features = rows.shape[1]
     present = np.ones((len(rows), 1), dtype=bool)
-    rows = rows[torch.from_numpy(first_of_equal(row_hashes([rows.cpu().numpy()], present))[0]).to(rows.device)]
+    rows = rows[
+        torch.from_numpy(first_of_equal(row_hashes([rows.cpu().numpy()], present))[0]).to(rows.device)
+    ]
     k = max(1, min(n_neighbors, len(rows) - 1))
     if len(rows) < 2:
         return MetricChoice(kinds[0], 1, {})
@@ -179,6 +181,14 @@ def choose_metric(
             agreement[kind, n_axes] = float(shared_neighbours(torch.from_numpy(table)).mean())
     kind, n_axes = max(agreement, key=lambda candidate: agreement[candidate])
     return MetricChoice(kind, n_axes, agreement)
+
+
+def axis_map(
+    space: Callable[[Tensor], Tensor], sample: Tensor, n_axes: int, generator: torch.Generator
+) -> Callable[[Tensor], Tensor]:
+    """Return what maps scaled rows (n, D) along the principal axes of a space, (n, r), on the sample's device."""
+    axes = principal_axes(space(sample), n_axes, generator=generator)
+    return lambda rows: space(rows.to(sample.device)) @ axes
 
 
 def _is_worth_trying(kind: str, rows: Tensor) -> bool:

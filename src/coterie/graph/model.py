@@ -22,6 +22,8 @@ from coterie.graph.views import JoinedGraph, join_layers
 from coterie.graph.weights import Kernel, fuzzy_weights
 from coterie.store import below
 
+MAX_ROWS = 100_000
+N_NEIGHBORS = 10
 _CHUNK_BYTES = 16 * 2**20
 _REACH = 3
 
@@ -58,8 +60,8 @@ def build_graph(
     *,
     scale: Any = "auto",
     metric: str = "auto",
-    n_neighbors: int = 10,
-    max_rows: int = 100_000,
+    n_neighbors: int = N_NEIGHBORS,
+    max_rows: int = MAX_ROWS,
     seed: int,
     collectives: Collectives = ALONE,
 ) -> ReferenceRows:
@@ -89,9 +91,7 @@ def build_graph(
     parts = [comparable(comparison, data, rows) for rows in pieces(sample, data)]
     hashes = np.concatenate([part.hashes for part in parts])
     first, groups = first_of_equal(hashes)
-    scaled = [
-        np.concatenate([part.scaled[v] for part in parts])[first] for v in range(len(comparison.views))
-    ]
+    scaled = [np.concatenate([part.scaled[v] for part in parts])[first] for v in range(len(comparison.views))]
     there = np.concatenate([part.there for part in parts])[first]
     joined = join_layers(comparison, scaled, there, n_neighbors, collectives=collectives)
     return ReferenceRows(comparison, joined, sample[first], sample, groups, hashes[first])
@@ -346,7 +346,9 @@ class GraphIndex:
         }, arrays
 
     @classmethod
-    def from_state(cls, values: dict[str, Any], arrays: dict[str, np.ndarray], dims: Sequence[int]) -> GraphIndex:
+    def from_state(
+        cls, values: dict[str, Any], arrays: dict[str, np.ndarray], dims: Sequence[int]
+    ) -> GraphIndex:
         """Take back what `state` gave, for views of these numbers of columns."""
         comparison = Comparison.from_state(values["comparison"], below("comparison.", arrays), dims)
         layers = [

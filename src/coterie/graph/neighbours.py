@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import faiss
 import numpy as np
@@ -63,7 +63,8 @@ class NeighbourIndex:
     def __init__(self, rows: np.ndarray) -> None:
         self.rows = np.ascontiguousarray(rows, dtype=np.float32)
         n_rows, n_columns = self.rows.shape
-        self._index = flat = faiss.IndexFlatL2(n_columns)
+        flat = faiss.IndexFlatL2(n_columns)
+        self._index: Any = flat
         with _torch_threads():
             if n_rows > EXACT_ROWS:
                 n_lists = int(_LISTS_PER_ROOT * n_rows**0.5)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from coterie.collectives import ALONE, Collectives
-from coterie.graph.compare import Comparison, Layers
+from coterie.graph.compare import Comparison
 from coterie.graph.neighbours import MISSING, NeighbourIndex, Neighbours, neighbours_of_each
 from coterie.graph.weights import Kernel, fit_kernel, symmetric_graph
 
@@ -70,6 +71,18 @@ class JoinedGraph:
     scaled: list[np.ndarray]
     bandwidth: float
 
+    def layer_matrices(self) -> list[sparse.csr_matrix]:
+        """Return the symmetric graph of each layer, whose sum the matrix is; the concatenated views last."""
+        if len(self.layers) == 1:
+            return [self.matrix]
+        weights = np.array([layer.weight for layer in self.layers])
+        indices, edges = directed_weights(self.layers, self.there, weights, self.bandwidth)
+        ends = np.cumsum([0] + [layer.neighbours.indices.shape[1] for layer in self.layers])
+        return [
+            symmetric_graph(indices[:, start:stop], edges[:, start:stop], len(self.there))
+            for start, stop in itertools.pairwise(ends)
+        ]
+
 
 def search_layer(
     table: np.ndarray, there: np.ndarray, n_neighbors: int, weight: float, collectives: Collectives
@@ -96,10 +109,7 @@ def directed_weights(
     """
     full = weights.sum() / np.maximum(there @ weights, np.finfo(float).tiny)
     indices = np.hstack([layer.neighbours.indices for layer in layers])
-    edges = [
-        layer.weight * full[:, None] * layer.weights() ** (1 / bandwidth)
-        for layer in layers
-    ]
+    edges = [layer.weight * full[:, None] * layer.weights() ** (1 / bandwidth) for layer in layers]
     return indices, np.hstack(edges)
 
 

@@ -9,8 +9,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from coterie.ops.distances import closest, nearest
-from coterie.ops.kmeans import kmeans
+from coterie.ops.distances import closest
 
 _CHUNK = 8192
 
@@ -123,25 +122,3 @@ def anchor_count(n_rows: int, n_clusters: int) -> int:
     (200, 50, 500)
     """
     return max(n_clusters, min(max(10 * n_clusters, 200), n_rows // 2))
-
-
-def anchor_partition(
-    rows: Tensor, n_clusters: int, *, generator: torch.Generator, n_nearest: int = 5, n_init: int = 10
-) -> Tensor:
-    """Return the labels of spectral clustering on an anchor graph of the rows, linear in their number.
-
-    Examples
-    --------
-    >>> rows = torch.cat([torch.linspace(0, 1, 50), torch.linspace(5, 6, 50)])[:, None]
-    >>> labels = anchor_partition(rows, 2, generator=torch.Generator().manual_seed(0))
-    >>> len(set(labels[:50].tolist())), len(set(labels[50:].tolist())), len(set(labels.tolist()))
-    (1, 1, 2)
-    """
-    n_anchors = anchor_count(len(rows), n_clusters)
-    anchors = kmeans(
-        rows, n_anchors, generator=generator, n_init=1, max_iter=50, tol=1e-3, quiet=True
-    ).centers
-    graph = anchor_weights(rows, anchors, n_nearest)
-    embedding = torch.as_tensor(spectral_embedding(graph, n_clusters), dtype=rows.dtype)
-    centers = kmeans(embedding, n_clusters, generator=generator, n_init=n_init, quiet=True).centers
-    return nearest(embedding, centers)[0].to(rows.device)

@@ -1,25 +1,17 @@
-"""Graphs of nearest neighbours from several views, and their eigenvectors."""
+"""Tables of nearest neighbours among the rows that are there, and how much two of them agree."""
 
-# n rows, k neighbours of a row, v views, c clusters
+# n rows, k neighbours of a row
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
-
 import numpy as np
 import torch
-from scipy import sparse
-from scipy.sparse.linalg import lobpcg
 from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives
 from coterie.ops.neighbours import neighbour_table
 
 NOBODY = -1
-_DENSE_ROWS = 1000
-_TOLERANCE = 1e-4
-_STEPS = 300
 
 
 def table_of_present(
@@ -73,48 +65,3 @@ def agreement(one: np.ndarray, other: np.ndarray) -> float:
 
 def _popularity(table: np.ndarray, n_rows: int) -> np.ndarray:
     return np.bincount(table.ravel(), minlength=n_rows).astype(np.float64)
-
-
-def joined_graph(tables: Sequence[np.ndarray], weights: Sequence[float] | None = None) -> sparse.csr_matrix:
-    """Return the (n, n) weighted sum of the symmetric neighbour graphs of several views; O(n k v) memory.
-
-    Examples
-    --------
-    >>> joined_graph([np.array([[1], [0], [1]]), np.array([[1], [0], [-1]])]).toarray()
-    array([[0., 4., 0.],
-           [4., 0., 1.],
-           [0., 1., 0.]])
-    """
-    n_rows = len(tables[0])
-    graph = sparse.csr_matrix((n_rows, n_rows))
-    for table, weight in zip(tables, weights or [1.0] * len(tables), strict=True):
-        lines = np.flatnonzero((table[:, :1] != NOBODY).any(1))
-        ends = np.repeat(lines, table.shape[1]), table[lines].ravel()
-        graph = graph + sparse.csr_matrix((np.full(len(ends[0]), weight), ends), shape=graph.shape)
-    return sparse.csr_matrix(graph + graph.T)
-
-
-def spectral_rows(graph: sparse.csr_matrix, n_components: int) -> np.ndarray:
-    """Return the top eigenvectors of the degree-normalised graph, (n, c), the first first, rows of unit length.
-
-    Examples
-    --------
-    >>> two_pairs = sparse.csr_matrix(np.kron(np.eye(2), [[0.0, 1.0], [1.0, 0.0]]))
-    >>> rows = spectral_rows(two_pairs, 2)
-    >>> bool(np.allclose(rows[0], rows[1])), bool(abs(rows[0] @ rows[2]) < 1e-9)
-    (True, True)
-    """
-    n_rows = graph.shape[0]
-    degrees = np.asarray(graph.sum(axis=1)).ravel()
-    scale = sparse.diags(1 / np.sqrt(np.maximum(degrees, np.finfo(float).eps)))
-    normalised = scale @ graph @ scale
-    if n_rows <= max(_DENSE_ROWS, 5 * n_components):
-        vectors = np.linalg.eigh(normalised.toarray())[1][:, ::-1][:, :n_components]
-    else:
-        # A block method: islands give as many equal eigenvalues, of which Lanczos from one vector misses some.
-        drawn = np.random.default_rng(0).standard_normal((n_rows, n_components))
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", category=UserWarning)  # a few digits are enough
-            vectors = lobpcg(normalised, drawn, largest=True, tol=_TOLERANCE, maxiter=_STEPS)[1]
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths > 0, lengths, 1)

@@ -20,7 +20,6 @@ _SURE = 0.95
 _APART = 2.5
 _ABOUT_AS_GOOD = 0.9
 _SAMPLE_ROWS = 10_000
-_NEIGHBOURS = 10
 LEAST_ROWS = 8
 _ROWS_A_CLUSTER = 8
 _MOST = 130
@@ -171,7 +170,7 @@ def choose_k(
     looked_at = min(data.n_rows, sample_rows)
     tried = _default_range(looked_at) if k_range is None else _checked_range(k_range, looked_at)
     seed = draw_seed(random_state)
-    reference = build_graph(data, n_neighbors=_NEIGHBOURS, max_rows=sample_rows, seed=seed)
+    reference = build_graph(data, max_rows=sample_rows, seed=seed)
     return count_clusters(reference.joined.matrix, tried, looked_at, seed)
 
 
@@ -183,9 +182,7 @@ def too_few_to_count(n_rows: int) -> InputError:
     )
 
 
-def count_clusters(
-    graph: sparse.csr_matrix, tried: Iterable[int] | None, n_rows: int, seed: int
-) -> KChoice:
+def count_clusters(graph: sparse.csr_matrix, tried: Iterable[int] | None, n_rows: int, seed: int) -> KChoice:
     """Say how many clusters a graph on `n_rows` rows speaks for; None tries the default numbers."""
     numbers = _default_range(n_rows) if tried is None else list(tried)
     return KChoice(tuple(count_figures(graph, numbers, seed=seed)), n_rows)

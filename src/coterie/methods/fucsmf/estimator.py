@@ -17,6 +17,7 @@ from coterie.data.autoscale import fit_scaler
 from coterie.engine.device import thread_cap
 from coterie.engine.distributed import current_collectives
 from coterie.errors import InputError
+from coterie.graph.metric import KINDS
 from coterie.methods.base import Assignment, Clusterer
 from coterie.methods.fucsmf import graph as graphs
 from coterie.methods.fucsmf import reach
@@ -27,7 +28,6 @@ from coterie.methods.fucsmf.labels import pseudo_labels, read_labels
 from coterie.methods.fucsmf.problem import SCALES, Graph, column_sums
 from coterie.methods.fucsmf.solving import Answer, Terms, memberships, solve
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, whole
-from coterie.graph.metric import KINDS
 from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.store import below, versions
 

@@ -17,8 +17,8 @@ from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data import Scaler, Views
 from coterie.data.subsets import some_rows
 from coterie.errors import InputError
-from coterie.nn.forward import FORWARD_ROWS
 from coterie.graph.metric import MetricSpace, fit_metric
+from coterie.nn.forward import FORWARD_ROWS
 from coterie.ops.anchors import simplex_weights, tied
 from coterie.ops.distances import closest
 from coterie.ops.kmeans import TensorRows, kmeans, spread_seeds

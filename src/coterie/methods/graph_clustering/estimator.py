@@ -22,6 +22,8 @@ from coterie.graph.confidence import calibrate
 from coterie.graph.levels import Levels, build_levels
 from coterie.graph.metric import KINDS
 from coterie.graph.model import (
+    MAX_ROWS,
+    N_NEIGHBORS,
     Assigned,
     Comparable,
     GraphIndex,
@@ -46,9 +48,9 @@ OUTLIER = -1
 class GraphClustering(Clusterer):
     r"""Clusters of a graph of nearest neighbours: seconds for ten thousands of rows, minutes for millions.
 
-    Rows are compared by a metric that is chosen without labels, and joined to their nearest neighbours. Communities of
-    the graph (Leiden) are merged to `n_clusters` clusters; of many such partitions the one is taken whose clusters say
-    most about who is near whom, :math:`J = I / \sqrt H` (block information over the root of the entropy of the
+    Rows are compared by a metric that is chosen without labels, and joined to their nearest neighbours. Communities
+    of the graph (Leiden) are merged to `n_clusters` clusters; of many such partitions the one is taken whose clusters
+    say most about who is near whom, :math:`J = I / \sqrt H` (block information over the root of the entropy of the
     clusters' volumes). New rows are labelled by a vote of their nearest neighbours. Several views are joined in one
     graph, and a row may lack some of them.
 
@@ -145,8 +147,8 @@ class GraphClustering(Clusterer):
         views: Any = None,
         scale: Any = "auto",
         metric: str = "auto",
-        n_neighbors: int = 10,
-        max_rows: int = 100_000,
+        n_neighbors: int = N_NEIGHBORS,
+        max_rows: int = MAX_ROWS,
         n_resamples: int = 5,
         outlier_threshold: float | None = None,
         n_threads: int | None = None,
@@ -201,7 +203,8 @@ class GraphClustering(Clusterer):
         graph = reference.joined.matrix
         self._set_clusters(graph, len(reference.sample))
         self._limit_clusters(len(reference.nodes))
-        chosen = partition(graph, self.n_clusters_, seed=self.seed_)
+        layers = reference.joined.layer_matrices()
+        chosen = partition(graph, self.n_clusters_, seed=self.seed_, layers=layers)
         calibration = calibrate(
             graph, chosen.labels, self.n_clusters_, n_resamples=self.n_resamples, seed=self.seed_
         )
@@ -221,7 +224,9 @@ class GraphClustering(Clusterer):
 
     def _set_clusters(self, graph: sparse.csr_matrix, n_rows: int) -> None:
         """Set how many clusters to find: as many as were asked for, or what the graph says where "auto" was."""
-        self.k_choice_ = count_clusters(graph, None, n_rows, self.seed_) if self.n_clusters == "auto" else None
+        self.k_choice_ = (
+            count_clusters(graph, None, n_rows, self.seed_) if self.n_clusters == "auto" else None
+        )
         if self.k_choice_ is not None:
             self.n_clusters_ = self.k_choice_.k
             if not self.k_choice_.clear:
@@ -272,8 +277,8 @@ class GraphClustering(Clusterer):
         """Set the attributes that follow from the partition."""
         self.quality_ = chosen.quality
         self.history_ = [
-            {"candidate": origin, "score": quality.score, **dataclasses.asdict(quality)}
-            for origin, quality in chosen.tried
+            {"candidate": tried.origin, "score": tried.score, **dataclasses.asdict(tried.quality)}
+            for tried in chosen.tried
         ]
         self.versions_ = versions()
         self._settle()

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
@@ -20,6 +19,10 @@ from coterie.engine.device import resolve_device, thread_cap
 from coterie.engine.distributed import current_collectives
 from coterie.engine.loop import Loop
 from coterie.errors import InputError
+from coterie.graph.compare import compare_views
+from coterie.graph.initial import Start, join_sample, partition_views, share_inside, view_agreement
+from coterie.graph.outliers import Guard
+from coterie.graph.scaling import Sample, draw_sample, fit_scaler
 from coterie.methods.costs import CostClusterer
 from coterie.methods.largemvc import fitting
 from coterie.methods.largemvc.features import ColumnFeatures, LandmarkFeatures, SideBySide
@@ -29,10 +32,6 @@ from coterie.methods.largemvc.passes import Passes
 from coterie.methods.largemvc.rows import Rows, dense
 from coterie.methods.largemvc.training import LOSSES, LargeMvCTask
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, whole
-from coterie.methods.several.first import first_partition
-from coterie.graph.outliers import Guard
-from coterie.methods.several.joined import Start, join_views
-from coterie.graph.scaling import Sample, draw_sample, fit_scaler
 from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.ops.distances import squared_distances
 from coterie.ops.memberships import calibrated_tau
@@ -263,42 +262,34 @@ class LargeMvCNet(CostClusterer):
         scaled = fitting.scale_sample(sample, self.scaler_, params)
         self.inputs_ = fitting.fit_inputs(sample, scaled, self.scaler_, params, generator).to(device)
         seen = self.inputs_.see_scaled(scaled.views, sample.sound, sample.corrupt)
-        began = self._start(sample, scaled, seen.rows, k, generator)
-        self.view_agreement_ = began.agreement
-        began = dataclasses.replace(began, labels=agreed(began.labels, current_collectives()))
+        start = self._start(sample, seen.rows, k, generator)
+        self.view_agreement_ = start.agreement
+        labels = torch.from_numpy(agreed(start.labels, current_collectives())).to(device)
         self.network_ = self._build().to(device)
-        alpha = fitting.start_network(self.network_, seen, began.labels.to(device), params)
+        alpha = fitting.start_network(self.network_, seen, labels, params)
         self.history_ = self._train(data, alpha, sample.fingerprint()) if self.max_epochs else []
         passes = Passes(self.inputs_, data, current_collectives())
         self._descend(passes, alpha)
-        self._cluster(passes, seen, began, generator)
+        self._cluster(passes, seen, labels, start.kept, generator)
 
     def _start(
         self,
         sample: Sample,
-        scaled: fitting.Scaled,
         features: list[Rows],
         k: int,
         generator: torch.Generator,
     ) -> Start:
+        """Partition the graph of the sample, or take k-means of its features."""
         m = self._code_length()
         # Either start needs the graph: the views' agreement and the sharpness of memberships are read off it.
-        joined = join_views(
-            scaled.views,
-            sample.sound,
-            together=scaled.table,
-            complete=sample.complete,
-            n_neighbors=k,
-            generator=generator,
-        )
+        comparison = compare_views(sample, self.scaler_, len(sample.sound), generator)
+        joined = join_sample(comparison, sample, k)
         if self.init == "graph":
-            joined, found = first_partition(joined, m, generator=generator)
-            labels = torch.from_numpy(found)
+            labels = partition_views(joined, m, seed=self.seed_)
         else:
-            labels = fitting.kmeans_start(
-                torch.hstack([dense(x) for x in features]).cpu(), m, generator=generator
-            )
-        return joined.start(labels, m)
+            rows = torch.hstack([dense(x) for x in features]).cpu()
+            labels = fitting.kmeans_start(rows, m, generator=generator).numpy()
+        return Start(labels, view_agreement(comparison, joined), share_inside(joined.matrix, labels, m))
 
     def _build(self) -> UnfoldedNetwork:
         return UnfoldedNetwork(
@@ -349,14 +340,16 @@ class LargeMvCNet(CostClusterer):
             record = {"sweep": layer, "phase": "sweep", "objective": value}
             self.history_ = [*self.history_, {**record, "seconds": time.perf_counter() - started}]
 
-    def _cluster(self, passes: Passes, seen: Seen, began: Start, generator: torch.Generator) -> None:
+    def _cluster(
+        self, passes: Passes, seen: Seen, start: Tensor, kept: float, generator: torch.Generator
+    ) -> None:
         """Place the centres on the sample, then label every row."""
         with torch.no_grad():
             codes = fitting.directions(self.network_(seen.rows, seen.present)[-1])
         whole = self._code_length() == self.n_clusters_
-        labels = began.labels.to(codes.device) if whole else None
+        labels = start if whole else None
         self._centers = fitting.place_centers(codes, labels, self.n_clusters_, generator=generator)
-        self.tau_ = calibrated_tau(squared_distances(codes, self._centers), began.kept)
+        self.tau_ = calibrated_tau(squared_distances(codes, self._centers), kept)
         found = fitting.assign_all(self.network_, passes, self._centers, current_collectives())
         self.labels_, self.exemplar_indices_, self.inertia_ = found.labels, found.exemplars, found.inertia
         best = fitting.best_shares(seen, passes.views.n_views, self._code_length())

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from coterie.methods.largemvc.rows import SparseRows
 from coterie.graph.concatenation import Concatenation, row_size
+from coterie.methods.largemvc.rows import SparseRows
 from coterie.nn.forward import FORWARD_ROWS
 from coterie.ops.anchors import nearest_anchors
 from coterie.ops.kmeans import kmeans

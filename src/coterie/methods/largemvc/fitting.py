@@ -16,14 +16,14 @@ from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives
 from coterie.data import Scaler
+from coterie.graph.outliers import scaled_rows
+from coterie.graph.scaling import Sample
 from coterie.methods.largemvc import objective
 from coterie.methods.largemvc.features import ColumnFeatures, LandmarkFeatures, SideBySide
 from coterie.methods.largemvc.inputs import Inputs, Seen
 from coterie.methods.largemvc.network import AnchorModule, Layer, UnfoldedNetwork, inverse_softplus
 from coterie.methods.largemvc.passes import Passes
 from coterie.methods.largemvc.rows import Rows, SparseRows, scores, squares, sums
-from coterie.graph.outliers import scaled_rows
-from coterie.graph.scaling import Sample
 from coterie.nn.forward import FORWARD_ROWS
 from coterie.ops.anchors import tied
 from coterie.ops.distances import nearest, squared_distances

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data import Scaler, Views
 from coterie.data.ahead import read_ahead
+from coterie.graph.outliers import Guard, scaled_rows, usable
 from coterie.methods.largemvc.features import ColumnFeatures, LandmarkFeatures, SideBySide
 from coterie.methods.largemvc.rows import Rows, padded
-from coterie.graph.outliers import Guard, scaled_rows, usable
 from coterie.nn.forward import FORWARD_ROWS
 
 _CHUNK_BYTES = 16 * 2**20

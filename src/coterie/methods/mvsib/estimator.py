@@ -104,9 +104,6 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         A cluster with fewer rows than this share of the mean is small.
     n_pseudo : int, default=5
         Pseudo-rows drawn for a small cluster in a batch.
-    seek_small : bool, default=True
-        Whether the start looks for small clusters that a large one absorbed: it frees a cluster by merging two others
-        where the graph of the neighbours is kept better so.
     neighbor_noise : float, default=0
         Share of the neighbours that are replaced at random in every epoch, for experiments.
     max_epochs : int or "auto", default="auto"
@@ -218,7 +215,6 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         "margin": real(0),
         "minority_ratio": real(0),
         "n_pseudo": whole(2),
-        "seek_small": flag(),
         "neighbor_noise": real(0, 1),
         **TRAINING_RULES,
     }
@@ -256,7 +252,6 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         margin: float = 0.2,
         minority_ratio: float = 0.5,
         n_pseudo: int = 5,
-        seek_small: bool = True,
         neighbor_noise: float = 0.0,
         max_epochs: int | str = "auto",
         warmup: float = 0.8,
@@ -300,7 +295,6 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         self.margin = margin
         self.minority_ratio = minority_ratio
         self.n_pseudo = n_pseudo
-        self.seek_small = seek_small
         self.neighbor_noise = neighbor_noise
         self.max_epochs = max_epochs
         self.warmup = warmup

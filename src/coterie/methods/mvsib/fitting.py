@@ -10,28 +10,24 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from scipy import sparse
 
-from coterie.collectives import Collectives
 from coterie.data import Scaler, Views, as_views
 from coterie.data.batches import Batches
 from coterie.data.subsets import some_rows
 from coterie.engine.distributed import current_collectives
+from coterie.graph.compare import Comparison, compare_views
+from coterie.graph.initial import join_sample, partition_views, view_agreement
+from coterie.graph.outliers import scaled_rows, usable
+from coterie.graph.scaling import SAMPLE_ROWS, Sample, draw_sample, fit_scaler
+from coterie.graph.views import join_layers
 from coterie.methods.mvsib.network import MVSIBNetwork
 from coterie.methods.mvsib.pairing import JoinedPairs
 from coterie.methods.mvsib.settings import Settings
 from coterie.methods.mvsib.training import Beginning, MVSIBTask
 from coterie.methods.parts import RunParts
-from coterie.graph.concatenation import Concatenation
-from coterie.methods.several.first import first_partition
-from coterie.graph.outliers import scaled_rows, usable
-from coterie.methods.several.joined import JoinedViews, join_views
-from coterie.graph.scaling import SAMPLE_ROWS, draw_sample, fit_scaler
-from coterie.ops.pca import principal_axes
 from coterie.ops.shares import agreed, gathered
 
-_AXES = 256
-_HELD = 0.95
 _COUNT_ROWS = 4096
 
 
@@ -55,82 +51,6 @@ class Parts(RunParts):
     beginning: Beginning | None
     agreement: np.ndarray
     seen: bool
-
-
-class Neighbourhood:
-    """Finds the neighbours that views name, each alone and all side by side.
-
-    Wide rows are compared along 256 leading axes where these hold nearly all of the variance, else in all columns:
-    words and links lose their neighbours among few axes (measured on cora: a start of ACC .55 instead of .65).
-
-    Parameters
-    ----------
-    views : list of Tensor of shape (s, d)
-        A sample of scaled rows.
-    present : ndarray of bool, shape (s, V)
-    idle : ndarray of bool, shape (V,)
-    n_neighbors : int
-    generator : torch.Generator
-    collectives : Collectives
-
-    Attributes
-    ----------
-    only_beside : bool
-        Whether single views are not asked; False until it is set.
-    """
-
-    def __init__(
-        self,
-        views: list[Tensor],
-        present: np.ndarray,
-        idle: np.ndarray,
-        n_neighbors: int,
-        generator: torch.Generator,
-        collectives: Collectives,
-    ) -> None:
-        self.collectives = collectives
-        self.only_beside = False
-        self.used = [int(v) for v in np.flatnonzero(~idle)]
-        self.n_neighbors, self.generator = n_neighbors, generator
-        chosen = [views[v] for v in self.used]
-        self.beside = Concatenation([view.shape[1] for view in chosen])
-        self.beside.fit(chosen, torch.from_numpy(present[:, self.used]))
-        self.axes = [
-            self._axes(view[torch.from_numpy(present[:, v])])
-            for v, view in zip(self.used, chosen, strict=True)
-        ]
-        self.wide = self._axes(self.beside.table(chosen)) if len(chosen) > 1 else None
-
-    def _axes(self, rows: Tensor) -> Tensor | None:
-        if rows.shape[1] <= _AXES or len(rows) < 2:
-            return None
-        centred = rows - rows.mean(0)
-        axes = principal_axes(centred, _AXES, generator=self.generator)
-        held = (centred @ axes).square().sum() / centred.square().sum().clamp(
-            min=torch.finfo(rows.dtype).tiny
-        )
-        return axes if held >= _HELD else None
-
-    def join(self, views: list[Tensor], present: np.ndarray) -> JoinedViews:
-        """Return the joined graph of scaled rows."""
-        chosen = [views[v] for v in self.used]
-        there = present[:, self.used]
-        rows = [_along(view, axes) for view, axes in zip(chosen, self.axes, strict=True)]
-        together = _along(self.beside.table(chosen), self.wide) if len(chosen) > 1 else None
-        joined = join_views(
-            rows,
-            there,
-            together=together,
-            complete=np.asarray(there.all(axis=1)),
-            n_neighbors=min(self.n_neighbors, len(present) - 1),
-            generator=self.generator,
-            collectives=self.collectives,
-        )
-        return joined.side_by_side() if self.only_beside else joined
-
-
-def _along(rows: Tensor, axes: Tensor | None) -> Tensor:
-    return rows if axes is None else rows @ axes
 
 
 def counted(data: Views, idle: np.ndarray) -> Views:
@@ -162,30 +82,29 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     if k < 1:
         alone = np.eye(data.n_views)
         return Parts(short, torch.hstack(sample), scaler, None, seed, network, None, alone, seen)
-    around = Neighbourhood(sample, drawn.sound, drawn.idle, k, generator, collectives)
-    named = around.join(sample, drawn.sound)
-    joined, found = first_partition(
-        named, params["n_clusters"], seek_small=params["seek_small"], generator=generator
-    )
-    around.only_beside = bool(agreed(np.array([int(joined is not named)]), collectives)[0])
-    joined = named.side_by_side() if around.only_beside else named
-    labels = agreed(found, collectives)
+    comparison = compare_views(drawn, scaler, len(rows), generator)
+    joined = join_sample(comparison, drawn, k, collectives=collectives)
+    labels = agreed(partition_views(joined, params["n_clusters"], seed=seed), collectives)
 
-    def join(numbers: np.ndarray) -> JoinedViews:
-        return joined if np.array_equal(numbers, rows) else join_chamber(around, batches, numbers)
+    def join(numbers: np.ndarray) -> sparse.csr_matrix:
+        return joined.matrix if np.array_equal(numbers, rows) else join_shard(comparison, batches, numbers, k)
 
     pairs = JoinedPairs(batches, join, params["n_partners"])
-    whole = np.eye(data.n_views)
-    whole[np.ix_(around.used, around.used)] = joined.agreement
+    agree = view_agreement(comparison, joined)
     beginning = Beginning(rows, torch.from_numpy(labels).long())
-    return Parts(short, torch.hstack(sample), scaler, pairs, seed, network, beginning, whole, seen)
+    return Parts(short, torch.hstack(sample), scaler, pairs, seed, network, beginning, agree, seen)
 
 
-def join_chamber(around: Neighbourhood, batches: Batches, numbers: np.ndarray) -> JoinedViews:
-    """Return the joined graph of the rows of a chamber."""
+def join_shard(
+    comparison: Comparison, batches: Batches, numbers: np.ndarray, n_neighbors: int
+) -> sparse.csr_matrix:
+    """Return the joined graph of the rows of a shard."""
     pieces = list(batches.in_order(numbers))
-    views = [torch.from_numpy(np.concatenate(parts)) for parts in zip(*pieces, strict=True)]
-    return around.join(views, batches.views.present_rows(numbers))
+    views = [np.concatenate(parts) for parts in zip(*pieces, strict=True)]
+    there = batches.views.present_rows(numbers)[:, comparison.views]
+    scaled = [views[v] for v in comparison.views]
+    k = min(n_neighbors, len(numbers) - 1)
+    return join_layers(comparison, scaled, there, k, collectives=batches.collectives).matrix
 
 
 def prepare_more(
@@ -204,13 +123,15 @@ def prepare_more(
         counted(data, idle), scaler, batch_size=params["batch_size"], seed=seed, collectives=collectives
     )
     rows = some_rows(data.n_rows, SAMPLE_ROWS, seed)
+    blocks, there = data.read(rows), batches.views.present_rows(rows)
     sample = [torch.from_numpy(view) for view in batches.read(rows)]
     k = min(params["n_neighbors"], data.n_rows - 1)
     pairs = None
     if k >= 1:
-        around = Neighbourhood(sample, batches.views.present_rows(rows), idle, k, generator, collectives)
+        drawn = Sample(blocks, there, there, np.zeros_like(there), [], idle)
+        comparison = compare_views(drawn, scaler, len(rows), generator)
         pairs = JoinedPairs(
-            batches, lambda numbers: join_chamber(around, batches, numbers), params["n_partners"]
+            batches, lambda numbers: join_shard(comparison, batches, numbers, k), params["n_partners"]
         )
     short, seen = condensed(batches, network)
     return Parts(short, torch.hstack(sample), scaler, pairs, seed, network, None, agreement, seen)

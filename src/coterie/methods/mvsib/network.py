@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from coterie.nn.autoencoder import initialise, mlp, mlp_pair
 from coterie.graph.look import Look
+from coterie.nn.autoencoder import initialise, mlp, mlp_pair
 
 _LEAST = 1e-12
 

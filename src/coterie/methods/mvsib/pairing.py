@@ -13,7 +13,6 @@ from torch import Tensor
 
 from coterie.data.batches import Batches
 from coterie.engine.pairs import Pairs, running_sums
-from coterie.methods.several.joined import JoinedViews
 
 _CHUNK = 2048
 _FINEST = 100
@@ -33,10 +32,12 @@ class JoinedPairs(Pairs):
         Neighbours kept for each row, the heaviest.
     """
 
-    def __init__(self, batches: Batches, join: Callable[[np.ndarray], JoinedViews], n_neighbors: int) -> None:
+    def __init__(
+        self, batches: Batches, join: Callable[[np.ndarray], sparse.csr_matrix], n_neighbors: int
+    ) -> None:
         tables, heights = [], []
         for numbers in batches.chambers:
-            table, weights = heaviest(join(numbers).graph, n_neighbors)
+            table, weights = heaviest(join(numbers), n_neighbors)
             tables.append(table)
             heights.append(running_sums(weights))
         super().__init__(batches.chambers, tables, heights)

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from coterie.errors import InputError
+from coterie.graph.metric import MetricSpace
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.nn.autoencoder import as_image_shape, check_code, conv_pair, initialise, mlp_pair
-from coterie.graph.metric import MetricSpace
 
 
 def build_network(params: Mapping[str, Any], kind: str, n_features: int) -> PCXNetwork:

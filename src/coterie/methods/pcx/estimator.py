@@ -18,15 +18,14 @@ from coterie.data.batches import Batches
 from coterie.engine.callbacks import EarlyStopping
 from coterie.engine.device import resolve_device, thread_cap
 from coterie.engine.loop import Callback, Loop
+from coterie.graph.metric import KINDS, MetricChoice
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, sizes, whole
 from coterie.methods.pcx import build, fitting
 from coterie.methods.pcx.fitting import Parts
 from coterie.methods.pcx.presets import PRESETS
 from coterie.methods.pcx.training import PCXTask
 from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
-from coterie.graph.metric import KINDS, MetricChoice
 from coterie.nn.state import load_arrays, module_arrays, unfilled
-from coterie.ops.partition import PARTITIONS
 from coterie.store import below
 
 
@@ -212,7 +211,7 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
         "latent_norm": flag(),
         "reconstruction": one_of("mse", "bce"),
         "reconstruction_weight": real(0),
-        "init": one_of("xavier", *PARTITIONS),
+        "init": one_of("graph", "kmeans", "xavier"),
         "student": real(0),
         "n_neighbors": whole(0),
         "neighbor_weight": real(0),

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +18,14 @@ from coterie.data.autoscale import fit_scaler
 from coterie.data.batches import Batches
 from coterie.engine.distributed import current_collectives
 from coterie.engine.pairs import NeighbourPairs, search_pairs
+from coterie.graph.initial import initial_labels
+from coterie.graph.metric import MetricChoice, axis_map, fit_metric
+from coterie.graph.model import N_NEIGHBORS
 from coterie.methods.parts import RunParts
 from coterie.methods.pcx import build
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.settings import Settings
 from coterie.methods.pcx.training import PCXTask, assign_rows
-from coterie.graph.metric import MetricChoice, fit_metric
 from coterie.ops.groups import NearestRows
 from coterie.ops.memberships import calibrated_tau
 from coterie.ops.pieces import Pieces
@@ -38,10 +40,13 @@ class Parts(RunParts):
     ----------
     metric : MetricChoice
     network : PCXNetwork
+    initial : ndarray of shape (n,) or None
+        The initial partition, where the graph gives it.
     """
 
     metric: MetricChoice
     network: PCXNetwork
+    initial: np.ndarray | None
 
 
 def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.device) -> Parts:
@@ -53,8 +58,10 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     metric = fit_metric(sample, params["metric"], params["n_neighbors"], generator)
     network = build.build_network(params, metric.kind, sum(data.dims))
     build.prepare_network(network, sample, params, generator)
-    pairs = _search_pairs(params, batches, sample, metric, network, generator)
-    return Parts(batches, sample, scaler, pairs, seed, metric, network.to(device))
+    embed = axis_map(network.space, sample, metric.n_axes, generator)
+    pairs = _search_pairs(params, batches, embed, generator)
+    initial = _initial_labels(params, batches, embed, seed) if params["init"] == "graph" else None
+    return Parts(batches, sample, scaler, pairs, seed, metric, network.to(device), initial)
 
 
 def prepare_more(
@@ -71,22 +78,40 @@ def prepare_more(
         data, scaler, batch_size=params["batch_size"], seed=seed, collectives=current_collectives()
     )
     sample = torch.from_numpy(batches.sample())
-    pairs = _search_pairs(params, batches, sample, metric, network, torch.Generator().manual_seed(seed))
-    return Parts(batches, sample, scaler, pairs, seed, metric, network)
+    generator = torch.Generator().manual_seed(seed)
+    embed = axis_map(network.space, sample.to(network.centroids.device), metric.n_axes, generator)
+    pairs = _search_pairs(params, batches, embed, generator)
+    return Parts(batches, sample, scaler, pairs, seed, metric, network, None)
 
 
 def _search_pairs(
     params: Mapping[str, Any],
     batches: Batches,
-    sample: Tensor,
-    metric: MetricChoice,
-    network: PCXNetwork,
+    embed: Callable[[Tensor], Tensor],
     generator: torch.Generator,
 ) -> NeighbourPairs | None:
     if params["neighbor_weight"] == 0:
         return None
-    sample = sample.to(network.centroids.device)
-    return search_pairs(batches, network.space, sample, metric.n_axes, params["n_neighbors"], generator)
+    return search_pairs(batches, embed, params["n_neighbors"], generator)
+
+
+def _initial_labels(
+    params: Mapping[str, Any], batches: Batches, embed: Callable[[Tensor], Tensor], seed: int
+) -> np.ndarray:
+    """Return the partition of the rows' kNN graph."""
+
+    def read(numbers: np.ndarray) -> np.ndarray:
+        parts = (torch.from_numpy(np.hstack(views)) for views in batches.in_order(numbers))
+        return np.concatenate([embed(rows).cpu().numpy() for rows in parts])
+
+    return initial_labels(
+        read,
+        batches.views.n_rows,
+        params["n_clusters"],
+        N_NEIGHBORS,
+        seed=seed,
+        collectives=batches.collectives,
+    )
 
 
 def make_task(params: Mapping[str, Any], parts: Parts) -> PCXTask:
@@ -98,6 +123,7 @@ def make_task(params: Mapping[str, Any], parts: Parts) -> PCXTask:
         settings,
         parts.batches,
         pairs=parts.pairs,
+        initial=parts.initial,
         seed=parts.seed,
         collectives=parts.batches.collectives,
     )

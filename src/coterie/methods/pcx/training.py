@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,20 +21,18 @@ from coterie.methods.pcx.settings import Settings
 from coterie.methods.pcx.student import correct
 from coterie.nn.contrast import neighbour_contrast
 from coterie.nn.forward import passes
-from coterie.ops.communities import Rating, rating_among
-from coterie.ops.distances import exact_distances
+from coterie.ops.distances import exact_distances, nearest
 from coterie.ops.groups import count_and_sum, standing_points
 from coterie.ops.kmeans import kmeans
 from coterie.ops.matching import match_centers
 from coterie.ops.memberships import log_memberships
-from coterie.ops.partition import cuts_graph, partition
 from coterie.ops.pieces import Pieces
 from coterie.ops.shares import Sent, agree, agreed, even_parts, gathered, of_share
 from coterie.store import below
 
 _SCALE_MEMORY = 0.99
 _IDLE_EPOCHS = 5
-_CODE_NEIGHBOURS = 15
+_KMEANS_ROWS = 100_000
 _GATHERED = 0.99
 
 
@@ -57,7 +54,9 @@ class PCXTask:
     batches : Batches
         The data, for the start and for `encode_all`.
     pairs : Pairs, optional
-        The neighbours, by which partitions of the start are rated.
+        The neighbours, which positives are drawn from.
+    initial : ndarray of shape (n,), optional
+        The partition to start from.
     seed : int
     collectives : Collectives
 
@@ -74,11 +73,12 @@ class PCXTask:
         batches: Batches,
         *,
         pairs: Pairs | None = None,
+        initial: np.ndarray | None = None,
         seed: int,
         collectives: Collectives = ALONE,
     ) -> None:
         self.network, self.settings, self.batches, self.seed = network, settings, batches, seed
-        self.pairs = pairs
+        self.pairs, self.initial = pairs, initial
         self.collectives = collectives
         self.device = network.centroids.device
         self.optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
@@ -206,8 +206,7 @@ class PCXTask:
             network.sizes.fill_(settings.batch_size / settings.n_clusters)
         else:
             codes = self.encode_all()
-            rate = self._rating(codes, generator)
-            labels = partition(codes, settings.n_clusters, settings.init, generator=generator, rate=rate)
+            labels = self._initial_partition(codes, generator)
             if not in_haste:
                 labels = self._correct(labels, generator)
             labels = agreed(labels, self.collectives)
@@ -234,26 +233,16 @@ class PCXTask:
             generator=generator,
             collectives=self.collectives,
         )
-        return max((found, labels), key=lambda partition: pairs.rating(partition.cpu().numpy()).modularity)
+        return max((found, labels), key=lambda partition: pairs.modularity(partition.cpu().numpy()))
 
-    def _rating(self, codes: Tensor, generator: torch.Generator) -> Callable[[Tensor], Rating] | None:
-        """Return what rates partitions: the sum of what they keep of neighbours in input space and in the code.
-
-        Neither alone will do: measured over partitions of one code, the input's neighbours prefer cuts that
-        the code has closed (HAR), and the code's own prefer to cut large clusters (Reuters).
-        """
-        pairs = self.pairs
-        settings = self.settings
-        if pairs is None or settings.init != "graph" or not cuts_graph(len(codes), settings.n_clusters):
-            return None
-        n_neighbors = min(_CODE_NEIGHBOURS, len(codes) - 1)
-        among_codes = rating_among(codes, n_neighbors, generator=generator, collectives=self.collectives)
-
-        def rate(labels: Tensor) -> Rating:
-            found = labels.cpu().numpy()
-            return pairs.rating(found) + among_codes(found)
-
-        return rate
+    def _initial_partition(self, codes: Tensor, generator: torch.Generator) -> Tensor:
+        """Return the partition of the rows' graph, or k-means of the codes (n, d) where there is none."""
+        k = self.settings.n_clusters
+        if self.initial is not None and len(np.unique(self.initial)) == k:
+            return torch.from_numpy(self.initial).to(codes.device)
+        some = torch.randperm(len(codes), generator=generator)[: max(_KMEANS_ROWS, k)].to(codes.device)
+        centers = kmeans(codes[some], k, generator=generator, n_init=10, quiet=True).centers
+        return nearest(codes, centers)[0]
 
     def encode_all(self) -> Tensor:
         """Return the codes of all rows, (n, d), in evaluation mode."""

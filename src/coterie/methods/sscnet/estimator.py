@@ -17,13 +17,13 @@ from coterie.data.batches import Batches
 from coterie.engine.device import resolve_device, thread_cap
 from coterie.engine.loop import Loop
 from coterie.errors import InputError
+from coterie.graph.metric import KINDS, MetricChoice
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, sizes, whole
 from coterie.methods.sscnet import dictionaries, fitting
 from coterie.methods.sscnet.coding import ERRORS
 from coterie.methods.sscnet.fitting import Parts, Told
 from coterie.methods.sscnet.training import SSCTask
 from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
-from coterie.graph.metric import KINDS, MetricChoice
 from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.store import below
 
@@ -87,8 +87,6 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
         Eigen-layers of a refresh.
     refresh_every : int, default=2
         Epochs between two refreshes of the landmarks.
-    n_starts : int, default=10
-        Draws of anchors whose partitions the start compares.
     max_epochs : int or "auto", default="auto"
         Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
     warmup : float, default=0.8
@@ -204,7 +202,6 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
         "graph_neighbors": whole(1),
         "n_layers": whole(0),
         "refresh_every": whole(1),
-        "n_starts": whole(1),
         **TRAINING_RULES,
     }
 
@@ -236,7 +233,6 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
         graph_neighbors: int = 15,
         n_layers: int = 20,
         refresh_every: int = 2,
-        n_starts: int = 10,
         max_epochs: int | str = "auto",
         warmup: float = 0.8,
         batch_size: int = 256,
@@ -275,7 +271,6 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
         self.graph_neighbors = graph_neighbors
         self.n_layers = n_layers
         self.refresh_every = refresh_every
-        self.n_starts = n_starts
         self.max_epochs = max_epochs
         self.warmup = warmup
         self.batch_size = batch_size

@@ -21,6 +21,8 @@ from coterie.data.batches import Batches
 from coterie.engine.distributed import current_collectives
 from coterie.engine.pairs import search_pairs
 from coterie.errors import InputError
+from coterie.graph.look import Look
+from coterie.graph.metric import MetricChoice, axis_map, fit_metric
 from coterie.methods.parts import RunParts
 from coterie.methods.sscnet.blocks import SparseCoder
 from coterie.methods.sscnet.dictionaries import make_dictionary
@@ -30,8 +32,6 @@ from coterie.methods.sscnet.settings import Settings
 from coterie.methods.sscnet.training import SSCTask
 from coterie.nn.autoencoder import as_image_shape, initialise
 from coterie.nn.forward import passes
-from coterie.graph.look import Look
-from coterie.graph.metric import MetricChoice, fit_metric
 from coterie.ops.distances import squared_distances
 from coterie.ops.groups import NearestRows
 from coterie.ops.memberships import calibrated_tau
@@ -84,7 +84,9 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
         initialise(part, generator)
     modules, sample = modules.to(device), sample.to(device)
     space = modules.network.look.space
-    pairs = search_pairs(batches, space, sample, metric.n_axes, params["n_neighbors"], generator)
+    pairs = search_pairs(
+        batches, axis_map(space, sample, metric.n_axes, generator), params["n_neighbors"], generator
+    )
     return Parts(batches, sample, scaler, pairs, seed, metric, modules)
 
 
@@ -104,7 +106,9 @@ def prepare_more(
     sample = torch.from_numpy(batches.sample()).to(modules.landmarks.rows.device)
     generator = torch.Generator().manual_seed(seed)
     space = modules.network.look.space
-    pairs = search_pairs(batches, space, sample, metric.n_axes, params["n_neighbors"], generator)
+    pairs = search_pairs(
+        batches, axis_map(space, sample, metric.n_axes, generator), params["n_neighbors"], generator
+    )
     return Parts(batches, sample, scaler, pairs, seed, metric, modules)
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from coterie.graph.look import Look
 from coterie.methods.sscnet.blocks import Coded, SparseCoder
 from coterie.nn.autoencoder import mlp
-from coterie.graph.look import Look
 
 _EMBED = (512, 256)
 _SPECTRAL = (64, 64)

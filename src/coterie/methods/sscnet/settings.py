@@ -24,7 +24,6 @@ class Settings(RunSettings):
     n_neighbors: int
     n_layers: int
     refresh_every: int
-    n_starts: int
 
     def is_time_to_refresh(self, epoch: int) -> bool:
         """Whether the landmarks' graph is computed again before an epoch."""

@@ -16,11 +16,11 @@ from torch import Tensor
 from coterie.data import Views
 from coterie.engine.device import thread_cap
 from coterie.errors import InputError
+from coterie.graph.candidates import spectral_embedding
 from coterie.methods.base import Clusterer
 from coterie.methods.params import Rule, cluster_count, either, one_of, real, whole
 from coterie.methods.sscnet.coding import ERRORS, sparse_code
 from coterie.ops.distances import nearest
-from coterie.ops.graphs import spectral_rows
 from coterie.ops.kmeans import kmeans
 from coterie.ops.pca import principal_axes
 from coterie.store import versions
@@ -179,7 +179,7 @@ class SSC(Clusterer):
             self._rows = self._seen(rows)
             codes = self._code_each_by_the_others()
             self.affinity_ = _graph(codes)
-            self._embedding = torch.from_numpy(spectral_rows(self.affinity_, self.n_clusters_)).float()
+            self._embedding = torch.from_numpy(spectral_embedding(self.affinity_, self.n_clusters_)).float()
             centers = kmeans(self._embedding, self.n_clusters_, generator=generator).centers
             self.labels_ = nearest(self._embedding, centers)[0].numpy()
         self.exemplar_indices_ = _best_tied(self.affinity_, self.labels_, self.n_clusters_)

@@ -13,11 +13,11 @@ from torch import Tensor
 from coterie.data.batches import Batches
 from coterie.data.subsets import some_rows
 from coterie.engine.schedule import mixed_seed
+from coterie.graph.initial import graph_of_rows
+from coterie.graph.model import N_NEIGHBORS
 from coterie.methods.sscnet.landmarks import Landmarks, Refreshed
 from coterie.methods.sscnet.network import SSCNetwork
 from coterie.nn.forward import FORWARD_ROWS, passes
-from coterie.ops.communities import Rating, rating_among
-from coterie.ops.partition import partition
 
 _MOST_ROWS = 20_000
 
@@ -30,15 +30,12 @@ def best_start(
     *,
     graph_on: str,
     n_neighbors: int,
-    n_starts: int,
     seed: int,
 ) -> tuple[Landmarks, Refreshed]:
     """Choose landmarks, cut their graph, and say what was found.
 
-    The graph of 1,500 landmarks alone is a poor judge: over draws of landmarks and seeds of k-means its cuts have ACC
-    .66 to .96 on USPS, and those that hold neighbours together best are not the right ones. An anchor graph of up to
-    20,000 rows gives .957 each time (docs/methods/sscnet.md). So the landmarks get their clusters from there, and
-    the graph, of codes or of embeddings, is the one whose places keep to these clusters.
+    The graph of 1,500 landmarks alone is a poor judge, so the landmarks get their clusters from the partition of the
+    kNN graph of up to 20,000 rows; and the graph, of codes or of embeddings, is the one whose places keep to them.
 
     Parameters
     ----------
@@ -48,9 +45,7 @@ def best_start(
     batches : Batches
     graph_on : {"auto", "embedding", "code"}
     n_neighbors : int
-        By which partitions are rated; 0 asks for none, and the landmarks' graph alone gives the clusters.
-    n_starts : int
-        Draws of anchors.
+        0 leaves the partition of the rows' graph out: the landmarks' graph alone gives the clusters.
     seed : int
     """
     generator = torch.Generator().manual_seed(mixed_seed(seed, -1))
@@ -64,8 +59,8 @@ def best_start(
     embedded = _embedded(network, codes)
     labels = None
     if n_neighbors > 0:
-        found = _partition(network.look(rows), embedded, k, n_neighbors, n_starts, generator)
-        labels = found[torch.from_numpy(marks)]
+        graph = graph_of_rows(network.look(rows).cpu().numpy(), N_NEIGHBORS)
+        labels = torch.from_numpy(graph.partition(k, seed=seed)[marks]).to(rows.device)
     by_code = {"code": [True], "embedding": [False]}.get(
         graph_on, [True] if labels is None else [True, False]
     )
@@ -87,17 +82,3 @@ def looked_at(network: SSCNetwork, rows: Tensor, by_code: bool) -> Tensor:
 
 def _embedded(network: SSCNetwork, codes: Tensor) -> Tensor:
     return torch.cat([network.embed(part) for part in codes.split(FORWARD_ROWS)])
-
-
-def _partition(
-    seen: Tensor, embedded: Tensor, k: int, n_neighbors: int, n_starts: int, generator: torch.Generator
-) -> Tensor:
-    """Return the clusters of embedded rows (s, p) that hold neighbours together, as they are seen and as embedded."""
-    most = min(n_neighbors, len(seen) - 1)
-    among_seen, among_embedded = (rating_among(one, most, generator=generator) for one in (seen, embedded))
-
-    def rate(labels: Tensor) -> Rating:
-        found = labels.cpu().numpy()
-        return among_seen(found) + among_embedded(found)
-
-    return partition(embedded, k, "graph", generator=generator, rate=rate, n_restarts=n_starts)

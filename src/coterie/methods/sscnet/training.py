@@ -13,6 +13,7 @@ from torch import Tensor
 from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data.batches import Batch, Batches
 from coterie.engine.schedule import mixed_seed
+from coterie.graph.initial import graph_of_rows
 from coterie.methods.sscnet import objective
 from coterie.methods.sscnet.landmarks import Landmarks, Refreshed
 from coterie.methods.sscnet.network import SSCNetwork
@@ -20,7 +21,6 @@ from coterie.methods.sscnet.settings import Settings
 from coterie.methods.sscnet.starting import best_start, looked_at
 from coterie.nn.contrast import neighbour_contrast
 from coterie.ops.affinity import knn_affinity
-from coterie.ops.communities import rating_among
 from coterie.ops.shares import Sent, agree, of_share
 from coterie.ops.stiefel import EigenLayers
 from coterie.store import below
@@ -216,7 +216,6 @@ class SSCTask:
             self.batches,
             graph_on=self.settings.graph_on,
             n_neighbors=self.settings.n_neighbors,
-            n_starts=self.settings.n_starts,
             seed=self.seed,
         )
         self.landmarks.load_state_dict(chosen.state_dict())
@@ -250,15 +249,16 @@ class SSCTask:
         generator = torch.Generator().manual_seed(mixed_seed(self.seed, -2 - self._epoch))
         compared = looked_at(self.network, landmarks.rows, bool(landmarks.by_code))
         self._found = landmarks.refresh(compared, self.settings.n_layers, generator)
-        if self._found.changed > _ANOTHER_CUT and self._keeps_less(landmarks.labels, before, generator):
+        if self._found.changed > _ANOTHER_CUT and self._keeps_less(landmarks.labels, before):
             landmarks.take(before)
             self._found = dataclasses.replace(self._found, changed=0.0)
 
-    def _keeps_less(self, labels: Tensor, before: Tensor, generator: torch.Generator) -> bool:
+    def _keeps_less(self, labels: Tensor, before: Tensor) -> bool:
         """Tell whether clusters of the landmarks keep fewer neighbours of the rows together than those before."""
-        seen = self.network.look(self.landmarks.rows)
-        rate = rating_among(seen, self.landmarks.n_neighbors, generator=generator)
-        now, then = (rate(one.cpu().numpy()).modularity for one in (labels, before))
+        compared = self.network.look(self.landmarks.rows).cpu().numpy()
+        graph = graph_of_rows(compared, self.landmarks.n_neighbors)
+        k = self.settings.n_clusters
+        now, then = (graph.quality(one.cpu().numpy(), k).modularity for one in (labels, before))
         return now < then
 
     def _tensor(self, views: list[np.ndarray]) -> Tensor:
