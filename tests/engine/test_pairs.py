@@ -85,9 +85,9 @@ def test_modularity_equals_the_naive_sum_and_prefers_the_true_groups():
     merged = np.where(truth == 2, 1, truth)
     for labels in (truth, split, merged, rng.integers(0, 3, 90)):
         np.testing.assert_allclose(
-            pairs.rating(labels).modularity, naive_modularity(labels, table, shares), atol=1e-9
+            pairs.modularity(labels), naive_modularity(labels, table, shares), atol=1e-9
         )
-    kept = [pairs.rating(labels).modularity for labels in (truth, split, merged)]
+    kept = [pairs.modularity(labels) for labels in (truth, split, merged)]
     assert kept[0] > max(kept[1:])
 
 

@@ -4,11 +4,15 @@ import re
 
 from coterie.explore import write_report
 from coterie.explore.count_panel import count_panel
+from coterie.graph.count import CountFigures
 from coterie.methods.choosing.clusters import KChoice
-from coterie.ops.counts import CountFigures
 
 CHOICE = KChoice(
-    tuple(CountFigures(k, stability, 0.5, -0.2) for k, stability in ((2, 0.6), (4, 0.9), (8, 0.3))), 1200
+    tuple(
+        CountFigures(k, drop, stability, -0.2)
+        for k, drop, stability in ((2, 0.1, 0.6), (4, 0.5, 0.9), (8, 0.05, 0.3))
+    ),
+    1200,
 )
 
 
@@ -25,14 +29,14 @@ def test_a_number_that_a_person_gave_needs_no_panel():
 
 def test_the_sentence_the_plot_and_the_numbers_are_shown():
     page = count_panel(CHOICE)
-    assert "4 clusters, on which two halves of the rows agree to 0.90" in page
+    assert "4 clusters, on which resampled graphs agree to 0.90" in page
     assert "1,200 rows were looked at" in page
     assert "Four figures over 2 to 8 clusters; 4 were chosen." in page
-    assert '<th scope="row">4</th><td>0.450</td><td>0.900</td><td>0.500</td><td>-0.200</td>' in page
+    assert '<th scope="row">4</th><td>0.693</td><td>0.500</td><td>0.900</td><td>-0.200</td>' in page
 
 
 def test_curves_rise_with_their_figures_and_numbers_lie_at_equal_factors():
-    stability = lines(count_panel(CHOICE))[-3]
+    stability = lines(count_panel(CHOICE))[-2]
     (left, at_2), (middle, at_4), (right, at_8) = stability
     assert at_4 < at_2 < at_8
     assert abs((middle - left) - (right - middle)) < 0.2

@@ -1,18 +1,19 @@
-"""What methods for several views share: scalings, guards, views side by side, joined graphs, the sample."""
+"""What methods for several views share: scalings, guards, views side by side, the sample."""
 
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 from sklearn.datasets import load_wine, make_blobs
 
 from coterie import MVSIB, LargeMvCNet
 from coterie.data import as_views
 from coterie.graph.concatenation import Concatenation
+from coterie.graph.initial import share_inside
 from coterie.graph.outliers import Guard, usable
-from coterie.methods.several.joined import JoinedViews
 from coterie.graph.scaling import choose_scalings, draw_sample
 from coterie.metrics import accuracy
-from coterie.ops.graphs import joined_graph, table_of_present
+from coterie.ops.graphs import table_of_present
 
 
 def rows_of(seed=0, n=200, d=6, k=4):
@@ -67,11 +68,10 @@ def test_views_side_by_side_weigh_the_same_whatever_their_units():
     np.testing.assert_allclose(sizes, 1, rtol=1e-4)
 
 
-def test_a_partition_is_joined_by_the_share_of_neighbours_it_keeps():
-    pairs = joined_graph([np.array([[1], [0], [3], [2]])])
-    joined = JoinedViews(pairs, np.eye(1))
-    assert joined.start(torch.tensor([0, 0, 1, 1]), 2).kept == 1.0
-    assert joined.start(torch.tensor([0, 1, 1, 1]), 2).kept == 0.5
+def test_a_partition_keeps_the_share_of_the_ties_inside_its_clusters():
+    pairs = sparse.csr_matrix(np.kron(np.eye(2), [[0.0, 1.0], [1.0, 0.0]]))
+    assert share_inside(pairs, np.array([0, 0, 1, 1]), 2) == 1.0
+    assert share_inside(pairs, np.array([0, 1, 1, 1]), 2) == 0.5
 
 
 def test_the_sample_counts_what_the_layers_count_where_a_row_has_only_a_constant_view():

@@ -5,12 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from coterie.metrics import accuracy
-from coterie.ops.anchors import anchor_partition, anchor_weights, spectral_embedding
-from coterie.ops.communities import Rating
-from coterie.ops.groups import cluster_means
+from coterie.ops.anchors import anchor_weights, spectral_embedding
 from coterie.ops.matching import match_centers
-from coterie.ops.partition import PARTITIONS, comes_again, partition
 from coterie.ops.pca import principal_axes
 
 
@@ -56,40 +52,6 @@ def test_spectral_embedding_spans_the_eigenvectors_of_the_full_graph():
 def test_an_anchor_without_rows_does_no_harm():
     graph = sparse.csr_matrix(np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
     assert np.isfinite(spectral_embedding(graph, 2)).all()
-
-
-def test_the_graph_separates_rings_that_k_means_cannot():
-    angle = 2 * torch.pi * torch.rand(600, generator=seeded())
-    radius = torch.where(torch.arange(600) < 300, 1.0, 3.0)
-    rows = torch.stack([radius * angle.cos(), radius * angle.sin()], 1)
-    truth = (torch.arange(600) < 300).long().numpy()
-    by_graph = anchor_partition(rows, 2, generator=seeded()).numpy()
-    by_kmeans = partition(rows, 2, "kmeans", generator=seeded()).numpy()
-    assert accuracy(truth, by_graph) == 1.0
-    assert accuracy(truth, by_kmeans) < 0.8
-
-
-@pytest.mark.parametrize(("radius", "chosen"), [(9.0, "graph"), (0.1, "kmeans")])
-def test_k_means_is_chosen_only_where_parts_of_the_rows_give_it_again(radius, chosen):
-    angle = 2 * torch.pi * torch.rand(400, generator=seeded())
-    rows = radius * torch.stack([angle.cos(), angle.sin()], 1)
-    rows[200:, 0] += 1
-    found = {how: partition(rows, 2, how, generator=seeded()) for how in PARTITIONS}
-    centers = cluster_means(rows, found["kmeans"], 2)
-    assert comes_again(rows, centers, seed=0) == (chosen == "kmeans")
-
-    def inertia(labels):
-        return float((rows - cluster_means(rows, labels, 2)[labels]).square().sum())
-
-    def prefers_kmeans(labels):
-        return Rating(-inertia(labels), 1.0)
-
-    labels = partition(rows, 2, "graph", generator=seeded(), rate=prefers_kmeans, n_restarts=1)
-    best = inertia(found["kmeans"])
-    if chosen == "kmeans":
-        assert inertia(labels) <= best * (1 + 1e-6)
-    else:
-        assert inertia(labels) > best * (1 + 1e-3)
 
 
 def test_matching_undoes_a_permutation_of_moved_centers():

@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from scipy import sparse
-from sklearn.datasets import make_blobs
 
-from coterie.ops.communities import cluster_cuts, modularity
-from coterie.ops.graphs import NOBODY, agreement, joined_graph, spectral_rows, table_of_present
+from coterie.ops.graphs import NOBODY, agreement, table_of_present
 
 
 def tables(seed=0, n=40, k=4):
@@ -46,47 +43,3 @@ def test_agreement_counts_only_rows_that_both_have():
     found = np.bincount(one[20:].ravel(), minlength=40) * np.bincount(other[20:].ravel(), minlength=40)
     possible = min((one[20:] >= 20).sum(), (other[20:] >= 20).sum())
     assert agreement(one, other) == pytest.approx((naive_same - found.sum() / 20) / possible)
-
-
-def test_the_joined_graph_counts_each_pair_both_ways():
-    first, second = tables(0), tables(1)
-    second[5] = NOBODY
-    naive = np.zeros((40, 40))
-    for table in (first, second):
-        for row, line in enumerate(table):
-            for other in line[line != NOBODY]:
-                naive[row, other] += 1
-                naive[other, row] += 1
-    np.testing.assert_array_equal(joined_graph([first, second]).toarray(), naive)
-
-
-@pytest.mark.parametrize("n", [300, 2000])
-def test_spectral_rows_tell_islands_apart_by_either_solver(n):
-    X, y = make_blobs(n, n_features=8, centers=10, center_box=(-40, 40), random_state=0)
-    table = table_of_present(
-        torch.from_numpy(X).float(), np.ones(n, bool), 10, generator=torch.Generator().manual_seed(0)
-    )
-    rows = spectral_rows(joined_graph([table]), 10)
-    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1)
-    within = [np.abs(rows[y == c] @ rows[y == c][0]).min() for c in range(10)]
-    between = [np.abs(rows[y == c] @ rows[y != c].T).max() for c in range(10)]
-    assert min(within) > 0.99
-    assert max(between) < 0.01
-
-
-def test_cuts_agree_with_modularity_of_the_same_graph():
-    graph = joined_graph([tables(0)])
-    labels = np.random.default_rng(0).integers(3, size=40)
-    ties, inside, volume = cluster_cuts(graph, labels, 3)
-    dense = graph.toarray()
-    between = np.array([[dense[np.ix_(labels == a, labels == b)].sum() for b in range(3)] for a in range(3)])
-    np.testing.assert_allclose(inside, np.diag(between))
-    np.testing.assert_allclose(volume, between.sum(1))
-    np.testing.assert_allclose(ties, dense @ np.eye(3)[labels])
-    whole = volume.sum()
-    assert (inside / whole - (volume / whole) ** 2).sum() == pytest.approx(modularity(between))
-
-
-def test_an_isolated_row_does_no_harm():
-    graph = sparse.csr_matrix(np.pad(np.ones((4, 4)) - np.eye(4), (0, 1)))
-    assert np.isfinite(spectral_rows(graph, 2)).all()

@@ -387,12 +387,15 @@ def demo(
         "demo"
     ),
     seed: Annotated[int, typer.Option(help="Decides everything random.")] = 0,
+    pcx: Annotated[
+        bool, typer.Option("--pcx/--no-pcx", help="Whether PCX shows what a network adds.")
+    ] = True,
     quiet: Quiet = False,
 ) -> None:
     """Cluster scikit-learn's handwritten digits, compare with k-means, write a report."""
     from coterie.demo import run_demo
 
-    run_demo(out, seed=seed, verbose=not quiet)
+    run_demo(out, seed=seed, verbose=not quiet, pcx=pcx)
 
 
 @app.callback(invoke_without_command=True)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import graspologic_native
@@ -26,6 +26,8 @@ _TOLERANCE = 1e-4
 _STEPS = 300
 _ROUNDS = 30
 _LEAST_GAIN = 1e-9
+_SWEEPS = 6
+_NEAR = 3
 
 
 def communities(graph: sparse.csr_matrix, resolution: float, seed: int) -> np.ndarray:
@@ -189,6 +191,93 @@ def refine_labels(
         else:
             labels, blocks, best, failures = moved, moved_blocks, gained, 0
     return labels
+
+
+def search_communities(
+    layers: Sequence[sparse.csr_matrix], fine: np.ndarray, labels: np.ndarray, n_clusters: int
+) -> np.ndarray:
+    """Move whole communities to another cluster while the mean J over layers rises, and return the labels (n,).
+
+    A community first takes the cluster that most of its rows have. Where a move of single rows would not pay, that
+    of a community of them may: it is tried with the three clusters that it has most ties with.
+
+    Parameters
+    ----------
+    layers : sequence of sparse matrix of shape (n, n)
+    fine : ndarray of shape (n,)
+        Communities.
+    labels : ndarray of shape (n,)
+        No cluster is empty.
+    n_clusters : int
+
+    Examples
+    --------
+    >>> pairs = np.kron(np.eye(2), np.full((10, 10), 0.1))
+    >>> groups = sparse.csr_matrix(np.kron(np.eye(4), np.ones((5, 5))) + pairs)
+    >>> fine, wrong = np.repeat(range(4), 5), np.repeat([0, 1, 1, 1], 5)
+    >>> search_communities([groups], fine, wrong, 2)[::5]
+    array([0, 0, 1, 1])
+    """
+    count = int(fine.max()) + 1
+    if count > MOST_COMMUNITIES:
+        return labels
+    overlap = np.zeros((count, n_clusters))
+    np.add.at(overlap, (fine, labels), 1)
+    cluster = overlap.argmax(axis=1)
+    if len(np.unique(cluster)) < n_clusters:
+        return labels
+    tables = [block_weights(layer, fine, count) for layer in layers]
+    weights = np.array([table.sum() for table in tables])
+    ties = [_by_cluster(table, cluster, n_clusters) for table in tables]  # from communities to clusters
+    blocks = [_by_cluster(tie.T, cluster, n_clusters) for tie in ties]
+
+    def score(tables: Sequence[np.ndarray]) -> float:
+        return float(weights @ [Quality.of_blocks(table).score for table in tables])
+
+    best, sizes = score(blocks), np.bincount(cluster, minlength=n_clusters)
+    for _ in range(_SWEEPS):
+        moved = False
+        for one in range(count):
+            own = cluster[one]
+            if sizes[own] == 1:
+                continue
+            for other in np.argsort(-sum(tie[one] for tie in ties))[: _NEAR + 1]:
+                if other == own:
+                    continue
+                trial = [
+                    _moved_blocks(block, tie[one], table[one, one], own, other)
+                    for block, tie, table in zip(blocks, ties, tables, strict=True)
+                ]
+                gained = score(trial)
+                if gained > best + _LEAST_GAIN:
+                    best, blocks, moved, cluster[one] = gained, trial, True, other
+                    sizes[own], sizes[other] = sizes[own] - 1, sizes[other] + 1
+                    for tie, table in zip(ties, tables, strict=True):
+                        tie[:, own] -= table[:, one]
+                        tie[:, other] += table[:, one]
+                    break
+        if not moved:
+            break
+    return cluster[fine]
+
+
+def _by_cluster(table: np.ndarray, cluster: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return the columns of a table (r, m) summed up by the cluster of each, (r, k)."""
+    return table @ np.eye(n_clusters)[cluster]
+
+
+def _moved_blocks(blocks: np.ndarray, ties: np.ndarray, inside: float, own: int, other: int) -> np.ndarray:
+    """Return the weight between clusters (k, k) after a community with these ties (k,) has moved."""
+    moved = blocks.copy()
+    moved[own] -= ties
+    moved[:, own] -= ties
+    moved[own, own] += inside
+    rest = ties.copy()
+    rest[own] -= inside
+    moved[other] += rest
+    moved[:, other] += rest
+    moved[other, other] += inside
+    return np.maximum(moved, 0.0)
 
 
 def spectral_embedding(graph: sparse.csr_matrix, n_components: int) -> np.ndarray:

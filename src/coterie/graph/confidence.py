@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linear_sum_assignment
 from sklearn.isotonic import IsotonicRegression
 
 from coterie.graph.candidates import merged_candidates, refine_labels
+from coterie.graph.choose import different
+from coterie.graph.matching import matched
 from coterie.graph.quality import Quality, row_ties
 
 _RESOLUTION = 4.0
@@ -122,27 +123,9 @@ def resampled(graph: sparse.csr_matrix, seed: int) -> sparse.csr_matrix:
 def quick_partition(graph: sparse.csr_matrix, n_clusters: int, seed: int) -> np.ndarray:
     """Return a partition from one resolution and one seed, (n,)."""
     rng = np.random.default_rng(seed)
-    refined = [
-        refine_labels(graph, labels, n_clusters, rng)
-        for _, labels in merged_candidates(graph, n_clusters, seed, (_RESOLUTION,))
-    ]
+    proposals = different(merged_candidates(graph, n_clusters, seed, (_RESOLUTION,)))
+    refined = [refine_labels(graph, labels, n_clusters, rng) for _, labels in proposals]
     return max(refined, key=lambda labels: Quality.of(graph, labels, n_clusters).score)
-
-
-def matched(labels: np.ndarray, others: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return other labels (n,) renamed so that as many rows as possible have the same.
-
-    Examples
-    --------
-    >>> matched(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 1]), 2)
-    array([0, 0, 1, 0])
-    """
-    counts = np.zeros((n_clusters, n_clusters), dtype=np.int64)
-    np.add.at(counts, (others, labels), 1)
-    renamed = np.empty(n_clusters, dtype=np.int64)
-    mine, theirs = linear_sum_assignment(-counts)
-    renamed[mine] = theirs
-    return renamed[others]
 
 
 def calibrate(

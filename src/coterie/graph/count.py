@@ -12,6 +12,7 @@ from scipy import sparse
 
 from coterie.graph.candidates import Merge, agglomerate, fine_communities, merged_labels
 from coterie.graph.confidence import resampled
+from coterie.graph.matching import adjusted_rand
 from coterie.graph.quality import Quality, block_weights
 
 _RESOLUTION = 16.0
@@ -113,24 +114,6 @@ def count_figures(graph: sparse.csr_matrix, ks: Sequence[int], *, seed: int) -> 
         modularity = Quality.of_blocks(_merged(blocks, mine, mine)).modularity
         figures.append(CountFigures(int(k), drop, float(np.mean(again)), modularity))
     return figures
-
-
-def adjusted_rand(counts: np.ndarray) -> float:
-    """Return the adjusted Rand index of two partitions from the rows that their clusters share, (k, k').
-
-    Examples
-    --------
-    >>> adjusted_rand(np.array([[3, 0], [0, 4]]))
-    1.0
-    """
-
-    def pairs(sizes: np.ndarray) -> float:
-        return float((sizes * (sizes - 1)).sum() / 2)
-
-    both, mine, theirs = pairs(counts), pairs(counts.sum(axis=1)), pairs(counts.sum(axis=0))
-    chance = mine * theirs / max(pairs(counts.sum(keepdims=True)), 1.0)
-    most = (mine + theirs) / 2
-    return (both - chance) / (most - chance) if most > chance else 1.0
 
 
 def _merged(table: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -5,8 +5,9 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from coterie import InputError, choose_k
+from coterie.graph import model
+from coterie.graph.count import CountFigures
 from coterie.methods.choosing.clusters import KChoice
-from coterie.ops.counts import CountFigures
 
 
 def groups(k, n=240, d=6, seed=0):
@@ -15,7 +16,7 @@ def groups(k, n=240, d=6, seed=0):
 
 def choice_of(*scores, stability=0.8):
     """Return a choice among 2, 3, ... with these scores."""
-    figures = [CountFigures(k, stability, score / stability, 0.5) for k, score in enumerate(scores, start=2)]
+    figures = [CountFigures(k, score / np.log(k), stability, 0.5) for k, score in enumerate(scores, start=2)]
     return KChoice(tuple(figures), 100)
 
 
@@ -24,7 +25,7 @@ def test_separated_groups_are_counted(k):
     choice = choose_k(groups(k), random_state=0)
     assert choice.k == k
     assert choice.clear
-    assert choice.sentence.startswith(f"{k} clusters, on which two halves")
+    assert choice.sentence.startswith(f"{k} clusters, on which resampled graphs agree to")
 
 
 def test_several_views_are_counted_together_some_of_them_missing():
@@ -43,14 +44,10 @@ def test_a_cloud_without_groups_is_said_to_have_none():
 
 
 def test_a_file_is_looked_at_through_a_sample(tmp_path, monkeypatch):
-    from coterie.methods.choosing import neighbourhood
-
     np.save(tmp_path / "rows.npy", groups(3, n=3000).astype(np.float32))
     read = []
-    plain = neighbourhood.some_rows
-    monkeypatch.setattr(
-        neighbourhood, "some_rows", lambda *given: read.append(plain(*given)) or plain(*given)
-    )
+    plain = model.some_rows
+    monkeypatch.setattr(model, "some_rows", lambda *given: read.append(plain(*given)) or plain(*given))
     choice = choose_k(tmp_path / "rows.npy", range(2, 7), sample_rows=200, random_state=0)
     assert (choice.k, choice.n_rows, len(read[0])) == (3, 200, 200)
 
@@ -69,13 +66,18 @@ def test_columns_can_be_cut_into_views():
     )
 
 
-def test_a_number_is_not_clear_where_halves_disagree_or_rivals_are_far_apart():
+def test_a_number_is_not_clear_where_resampled_graphs_disagree_or_rivals_are_far_apart():
     assert choice_of(0.4, 0.1, stability=0.5).clear
     assert not choice_of(0.4, 0.1, stability=0.49).clear
     assert choice_of(0.4, 0.1, 0.1, 0.38).clear
     assert not choice_of(0.4, 0.1, 0.1, 0.1, 0.38).clear
     assert choice_of(0.4, 0.1, 0.1, 0.1, 0.38, stability=0.95).clear
     assert "6 is about as good. Take it as a guess" in choice_of(0.4, 0.1, 0.1, 0.1, 0.38).sentence
+
+
+def test_the_score_is_the_drop_times_log_k_and_never_below_zero():
+    assert CountFigures(5, 0.5, 0.3, 0.2).score == pytest.approx(0.5 * np.log(5))
+    assert CountFigures(5, -0.1, 0.3, 0.2).score == 0
 
 
 def test_numbers_with_nine_tenths_of_the_score_are_about_as_good():
@@ -92,8 +94,8 @@ def test_a_choice_at_the_end_of_the_range_says_so():
 
 def test_print_shows_the_figures_of_every_number():
     lines = str(choice_of(0.5, 0.25)).splitlines()
-    assert lines[1].split() == ["k", "score", "stability", "modularity", "silhouette"]
-    assert lines[3].split() == ["3", "0.250", "0.800", "0.312", "0.500"]
+    assert lines[1].split() == ["k", "score", "drop", "stability", "modularity"]
+    assert lines[3].split() == ["3", "0.250", "0.228", "0.800", "0.500"]
 
 
 @pytest.mark.parametrize(

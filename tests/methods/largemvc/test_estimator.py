@@ -13,11 +13,11 @@ from sklearn.utils.estimator_checks import check_estimator
 import coterie
 from coterie import InputError, LargeMvCNet, amputate, as_views, write_report
 from coterie.data import views as data_views
+from coterie.graph import scaling
 from coterie.methods.base import EXPECTED_FAILED_CHECKS
 from coterie.methods.largemvc import estimator, fitting, inputs
 from coterie.methods.largemvc.passes import Passes
 from coterie.methods.largemvc.training import LargeMvCTask
-from coterie.methods.several import sample
 from coterie.metrics import accuracy, ari
 
 QUICK = {"n_landmarks": 40, "random_state": 0, "n_threads": 1}
@@ -274,7 +274,7 @@ def test_data_on_disk_give_the_answers_of_data_in_memory(fitted, data, tmp_path)
 
 
 def test_memory_of_sweeps_does_not_grow_with_the_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(sample, "SAMPLE_ROWS", 300)
+    monkeypatch.setattr(scaling, "SAMPLE_ROWS", 300)
     monkeypatch.setattr(inputs, "_CHUNK_BYTES", 2**18)
     monkeypatch.setattr(data_views, "_PASS_BYTES", 2**18)
     model = LargeMvCNet(2, **QUICK)
@@ -381,7 +381,7 @@ def test_a_fit_scales_its_sample_once(data, monkeypatch):
 
 
 def test_a_start_by_k_means_cuts_no_graph(data, monkeypatch):
-    monkeypatch.delattr(estimator, "first_partition")
+    monkeypatch.delattr(estimator, "partition_views")
     views, kind = data
     model = LargeMvCNet(3, init="kmeans", features="columns", **QUICK).fit(views)
     assert accuracy(kind, model.labels_) > 0.95

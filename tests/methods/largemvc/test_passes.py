@@ -7,10 +7,10 @@ import torch
 from coterie import LargeMvCNet, amputate, as_views
 from coterie.collectives import Alone
 from coterie.errors import InputError
+from coterie.graph import outliers
 from coterie.methods.largemvc import fitting, inputs, passes
 from coterie.methods.largemvc.passes import KeptRows, Passes, row_bytes
 from coterie.methods.largemvc.rows import dense
-from coterie.methods.several import guard
 from coterie.ops import distances
 
 QUICK = {"n_landmarks": 40, "random_state": 0, "n_threads": 1}
@@ -157,7 +157,7 @@ def test_rows_that_are_lost_after_the_first_pass_are_missed_only_where_they_are_
 @pytest.mark.parametrize("n_rows", [1, 256, 1500])
 def test_rows_meet_landmarks_and_guards_in_parts_of_one_size(fitted, monkeypatch, n_rows):
     sizes = set()
-    for module, name in ((distances, "_closeness"), (guard, "squared_distances")):
+    for module, name in ((distances, "_closeness"), (outliers, "squared_distances")):
         compare = getattr(module, name)
 
         def watched(rows, *others, compare=compare, name=name):

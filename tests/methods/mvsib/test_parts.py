@@ -11,7 +11,6 @@ from coterie.data.batches import Batches
 from coterie.methods.mvsib.clusters import Table, describe, evidence_of_all, moved_labels
 from coterie.methods.mvsib.pairing import JoinedPairs, heaviest
 from coterie.methods.mvsib.settings import Settings
-from coterie.methods.several.joined import JoinedViews
 
 
 def a_graph(n=60, seed=0) -> sparse.csr_matrix:
@@ -27,7 +26,7 @@ def joined_pairs(n=60, k=5) -> tuple[JoinedPairs, sparse.csr_matrix, Batches]:
     views = as_views(np.random.default_rng(0).normal(size=(n, 3)))
     batches = Batches(views, Scaler("none").fit(views), batch_size=16, seed=0)
     graph = a_graph(n)
-    return JoinedPairs(batches, lambda numbers: JoinedViews(graph, np.eye(1)), k), graph, batches
+    return JoinedPairs(batches, lambda numbers: graph, k), graph, batches
 
 
 def test_the_heaviest_neighbours_are_those_of_a_plain_loop():

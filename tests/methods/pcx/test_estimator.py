@@ -171,7 +171,7 @@ def test_an_unknown_parameter_is_an_error():
         ({"n_clusters": 0}, "n_clusters=0 does not fit PCX: it must be a whole number of at least 1"),
         ({"n_clusters": 2.5}, "n_clusters=2.5 does not fit PCX"),
         ({"warmup": 1.5}, "warmup=1.5 does not fit PCX: it must be a number of at least 0 and at most 1"),
-        ({"init": "random"}, "init='random' does not fit PCX: it must be 'xavier', 'graph' or 'kmeans'"),
+        ({"init": "random"}, "init='random' does not fit PCX: it must be 'graph', 'kmeans' or 'xavier'"),
         ({"preset": "papper"}, "preset='papper' does not fit PCX: it must be None or 'paper'"),
         ({"ci_unit": "yes"}, "ci_unit='yes' does not fit PCX: it must be True or False"),
         ({"hidden": (10, 0)}, r"hidden=\(10, 0\) does not fit PCX"),

@@ -23,7 +23,6 @@ SMALL = {
     "n_landmarks": 150,
     "graph_neighbors": 8,
     "n_neighbors": 8,
-    "n_starts": 1,
     "batch_size": 64,
     "random_state": 0,
     "n_threads": 1,
@@ -66,8 +65,7 @@ def test_scikit_learns_checks_pass_but_for_the_listed_ones():
 @pytest.mark.parametrize("dictionary", ["linear", "mlp"])
 def test_subspaces_are_recovered(dictionary, seed):
     X, y = subspaces(seed=seed)
-    # One draw of anchors finds two of three subspaces on some processors, and training mends that or not.
-    params = {**SMALL, "n_starts": 10, "random_state": seed, "dictionary": dictionary, "hidden": (32,)}
+    params = {**SMALL, "random_state": seed, "dictionary": dictionary, "hidden": (32,)}
     assert ari(y, SSCNet(3, max_epochs=40, **params).fit(X).labels_) > 0.9
 
 

@@ -7,17 +7,14 @@ from typing import Any
 
 from coterie.data import as_views
 from coterie.errors import InputError
+from coterie.graph.model import MAX_ROWS
 from coterie.methods.choosing.clusters import LEAST_ROWS
 from coterie.methods.choosing.facts import Facts
 from coterie.methods.choosing.recommendation import Alternative, Recommendation
 from coterie.methods.params import check_params, cluster_count
 
-# MVSIB was measured up to 70,000 rows only; LargeMvCNet took eight minutes for a million.
-_MANY_ROWS = 100_000
 # SSC compares each row with all others and refuses more.
 _FEW_ROWS = 5000
-# Below this, a method that starts from the neighbours of single rows hangs on each of them.
-_VERY_FEW_ROWS = 500
 _UNEVEN = 10
 _UNCOUNTED = (
     f"Fewer than {LEAST_ROWS} rows do not tell how many clusters there are: 2 is a guess, give your number."
@@ -34,9 +31,8 @@ def recommend(
 ) -> Recommendation:
     """Say which method suits some data, with which settings, and why.
 
-    The rules are few, and stand on the measurements in the user guide: labels go to `FUCSMF`, one view to `PCX`,
-    several views to `MVSIB`, and to `LargeMvCNet` where rows are too many for training. Nothing is fitted and no
-    cluster is looked at; that takes a moment even on files larger than memory.
+    The rules are few: labels go to `FUCSMF`, everything else to `GraphClustering`, with what the other methods would
+    add. Nothing is fitted and no cluster is looked at; that takes a moment even on files larger than memory.
 
     Parameters
     ----------
@@ -63,9 +59,9 @@ def recommend(
     >>> X = np.random.default_rng(0).normal(size=(1000, 20))
     >>> found = recommend(X, n_clusters=5)
     >>> found.method, found.settings
-    ('PCX', {'n_clusters': 5})
-    >>> recommend([X, X[:, :8]], n_clusters=5).method
-    'MVSIB'
+    ('GraphClustering', {'n_clusters': 5})
+    >>> [other.method for other in recommend([X, X[:, :8]], n_clusters=5).alternatives]
+    ['MVSIB', 'LargeMvCNet', 'PCX']
     >>> y = np.full(1000, -1)
     >>> y[:6] = [0, 1, 2, 0, 1, 2]
     >>> recommend(X, y).python
@@ -78,7 +74,7 @@ def recommend(
     if facts.classes > 1:
         return _by_labels(facts)
     settings = {"n_clusters": _count(facts, n_clusters)}
-    found = _by_views(facts, settings, uneven)
+    found = _by_graph(facts, settings, uneven)
     if settings["n_clusters"] == n_clusters:
         return found
     return replace(found, reasons=f"{found.reasons} {_UNCOUNTED}")
@@ -112,108 +108,59 @@ def _by_labels(facts: Facts) -> Recommendation:
         said.append(
             "The classes have very different numbers of labels; by default each class counts the same."
         )
-    other = "PCX" if facts.views == 1 else "MVSIB"
     return Recommendation(
         "FUCSMF",
         {},
         " ".join(said),
         (
             Alternative(
-                other,
-                "takes no labels. With one to five a class its clusters, corrected afterwards by "
-                "coterie.refine(model, X, labels), were as good on images where clusters are clear (MNIST, USPS); "
-                "elsewhere FUCSMF was ahead.",
+                "GraphClustering",
+                "takes no labels; where its clusters are clear, coterie.refine(model, X, labels) corrects them "
+                "afterwards.",
             ),
         ),
         facts,
     )
 
 
-def _by_views(facts: Facts, settings: dict[str, Any], uneven: bool) -> Recommendation:
-    if facts.views == 1:
-        return _for_one_view(facts, settings, uneven)
-    if facts.rows > _MANY_ROWS or not facts.fits_memory:
-        return _for_many_rows(facts, settings)
-    return _for_several_views(facts, settings, uneven)
-
-
-def _for_one_view(facts: Facts, settings: dict[str, Any], uneven: bool) -> Recommendation:
-    said = [
-        f"{facts.rows:,} rows in one view{_width(facts)}{_some_labels(facts)}. PCX was "
-        "the best coterie method or within three points of it on all eight single-view sets measured, and shows an "
-        "exemplar of each cluster."
-    ]
-    if not facts.fits_memory:
-        said.append("It reads rows from disk as it trains, so the file may be larger than memory.")
-    if uneven:
-        said.append(
-            "Groups of very different size are where it does least well: a group of fewer rows than n_neighbors "
-            "is not found, and a very large one may be cut."
-        )
-    others = []
-    if settings["n_clusters"] == "auto" or settings["n_clusters"] < facts.rows:
-        others.append(
-            Alternative(
-                "SSCNet", "level with it on images, at twice the time; take it to see what rows are made of."
-            )
-        )
-    if facts.rows <= _FEW_ROWS:
-        others.append(
-            Alternative(
-                "SSC", "exact, and for rows on low-dimensional subspaces alone; behind SSCNet on faces."
-            )
-        )
-    others.append(
-        Alternative(
-            "LargeMvCNet",
-            "takes seconds instead of minutes, and was up to thirty points behind on large image sets.",
-        )
-    )
-    return Recommendation("PCX", settings, " ".join(said), tuple(others), facts)
-
-
-def _for_several_views(facts: Facts, settings: dict[str, Any], uneven: bool) -> Recommendation:
-    said = [
-        f"{facts.rows:,} rows in {facts.views} views{_lacking(facts)}{_some_labels(facts)}. MVSIB learns "
-        "from neighbours in any view; on nine of ten sets with several views it was the best coterie method or "
-        "within three points of it, and it says which rows are ambiguous."
-    ]
-    if uneven:
-        said.append("It searches for small groups that a large one hides (seek_small, on by default).")
-    if facts.rows < _VERY_FEW_ROWS:
-        said.append("With so few rows single neighbours decide much: try a few random_state.")
-    return Recommendation(
-        "MVSIB",
-        settings,
-        " ".join(said),
-        (
-            Alternative(
-                "LargeMvCNet",
-                "takes seconds, marks corrupt rows and restores missing views, at one to three points less accuracy "
-                "on most sets.",
-            ),
-            Alternative("PCX", "puts views side by side and needs all of them."),
-        ),
-        facts,
-    )
-
-
-def _for_many_rows(facts: Facts, settings: dict[str, Any]) -> Recommendation:
+def _by_graph(facts: Facts, settings: dict[str, Any], uneven: bool) -> Recommendation:
+    views = f"one view{_width(facts)}" if facts.views == 1 else f"{facts.views} views{_lacking(facts)}"
     size = "" if facts.fits_memory else ", more than memory should hold"
-    return Recommendation(
-        "LargeMvCNet",
-        settings,
-        f"{facts.rows:,} rows in {facts.views} views{size}{_lacking(facts)}{_some_labels(facts)}. "
-        "LargeMvCNet learns from a sample, then labels every row as it streams by: a million rows took eight minutes "
-        "and 1.3 GB.",
-        (
-            Alternative(
-                "MVSIB",
-                "one to three points more accurate on most small sets, but it trains for twenty minutes and more on "
-                "as many rows, and was measured up to 70,000 only.",
-            ),
-        ),
-        facts,
+    said = [
+        f"{facts.rows:,} rows in {views}{size}{_some_labels(facts)}. GraphClustering finds the communities of a "
+        "nearest-neighbour graph in the seconds of k-means, labels new rows, and keeps the tree of all numbers of "
+        "clusters (labels_at)."
+    ]
+    if facts.rows > MAX_ROWS or not facts.fits_memory:
+        said.append(
+            f"It clusters a sample of {MAX_ROWS:,} rows; the others follow their nearest neighbours in it."
+        )
+    if uneven:
+        said.append("A group with fewer rows than n_neighbors is not found, and a very large one may be cut.")
+    others = _for_one_view(facts, settings) if facts.views == 1 else _for_several_views()
+    return Recommendation("GraphClustering", settings, " ".join(said), others, facts)
+
+
+def _for_one_view(facts: Facts, settings: dict[str, Any]) -> tuple[Alternative, ...]:
+    others = [
+        Alternative(
+            "PCX",
+            "trains a network, in minutes: take it for decoded exemplars of each cluster, a code of a few numbers "
+            "for each row, or a stream (partial_fit).",
+        )
+    ]
+    if settings["n_clusters"] == "auto" or settings["n_clusters"] < facts.rows:
+        others.append(Alternative("SSCNet", "trains a network: take it to see which rows a row is made of."))
+    if facts.rows <= _FEW_ROWS:
+        others.append(Alternative("SSC", "for rows on low-dimensional subspaces alone, by an exact solver."))
+    return tuple(others)
+
+
+def _for_several_views() -> tuple[Alternative, ...]:
+    return (
+        Alternative("MVSIB", "trains a network: take it to learn which rows are ambiguous, or for a stream."),
+        Alternative("LargeMvCNet", "marks corrupt rows and restores missing views."),
+        Alternative("PCX", "concatenates views and needs all of them."),
     )
 
 
