@@ -17,6 +17,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 EVERY_METHOD = "pcx,sscnet,mvsib,largemvcnet,fucsmf"
 SPECTRAL = "digits,usps,coil20,mnist-10k"
 BOTH = ",".join(one.name for one in (*SEVERAL, *SINGLE))
+HELD_OUT = "digits,usps,coil20,yaleb,mnist-10k,msrc_v1,bbcsport,orl_4view,leaves100,hdigit"
 SMALL = ",".join(one.name for one in SEVERAL if one.name not in ("cora", "ccv_20d", "hdigit"))
 
 
@@ -34,7 +35,10 @@ def accuracy(
     """ACC, NMI and ARI of a method with its defaults; goes on where it was stopped."""
     from benchmarks.accuracy import run_accuracy
 
-    usual = [one.name for one in (SEVERAL if method in ("largemvcnet", "mvsib") else SINGLE)]
+    own = {"largemvcnet": SEVERAL, "mvsib": SEVERAL, "graphclustering": (*SINGLE, *SEVERAL)}.get(
+        method, SINGLE
+    )
+    usual = [one.name for one in own]
     names = sets.split(",") if sets else usual
     run_accuracy(method, names, range(seeds), data, tag=tag, params=json.loads(params))
 
@@ -59,6 +63,53 @@ def peers(
     shares = [float(rate) for rate in rates.split(",")]
     chosen = methods.split(",") if methods else []
     run_peers(names, chosen, range(seeds), data, rates=shares, limit=limit, retry=retry, tag=tag)
+
+
+@app.command()
+def neighbours(
+    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = "mnist,fashion",
+    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+) -> None:
+    """Recall and seconds of the approximate neighbour search beside the exact one."""
+    from benchmarks.graph import run_neighbours
+
+    run_neighbours(sets.split(","), data)
+
+
+@app.command("graph-rows")
+def graph_rows(
+    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = HELD_OUT,
+    seeds: int = 3,
+    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+) -> None:
+    """GraphClustering: ACC of fitted rows and of rows that were held out."""
+    from benchmarks.graph import run_graph_rows
+
+    run_graph_rows(sets.split(","), range(seeds), data)
+
+
+@app.command("graph-growth")
+def graph_growth(
+    sizes: Annotated[
+        str, typer.Option(help="Numbers of rows with commas between them; all by default.")
+    ] = "",
+) -> None:
+    """GraphClustering: CPU seconds and memory from disk as rows grow to a million."""
+    from benchmarks.graph import SIZES, run_graph_growth
+
+    run_graph_growth([int(size) for size in sizes.split(",")] if sizes else SIZES)
+
+
+@app.command("graph-confidence")
+def graph_confidence(
+    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = HELD_OUT,
+    seeds: int = 1,
+    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+) -> None:
+    """GraphClustering: how many rows are right at each level of confidence."""
+    from benchmarks.graph import run_reliability
+
+    run_reliability(sets.split(","), range(seeds), data)
 
 
 @app.command()

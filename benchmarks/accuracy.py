@@ -72,9 +72,13 @@ def settings_of(estimator: Any, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def records_of(tag: str, estimator: Any, settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the records of a method with these settings."""
+    """Return the records of a method with these settings; parameters that are gone since do not count."""
+
+    def present(one: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in one["settings"].items() if name in settings}
+
     return [
-        one for one in read_records(tag) if (one["method"], one["settings"]) == (estimator.__name__, settings)
+        one for one in read_records(tag) if one["method"] == estimator.__name__ and present(one) == settings
     ]
 
 

@@ -59,6 +59,7 @@ SINGLE = (
 )
 LARGE = (
     BenchmarkSet("mnist", "mnist.npz", None, 0.55, None, None),
+    BenchmarkSet("fashion", "fashion_mnist.npz", None, None, None, None),
     BenchmarkSet("letter-20k", "letter_uci.npz", None, 0.264, None, None),
 )
 LABELLED = ("digits", "mnist", "usps", "coil20", "yaleb", "letter-20k")

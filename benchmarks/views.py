@@ -22,9 +22,9 @@ from benchmarks.records import add_record, is_recorded, machine, measured, measu
 from benchmarks.sets import SETS, unit_tables
 from coterie import LargeMvCNet, amputate, as_views
 from coterie.data import Views
+from coterie.graph.scaling import CANDIDATES, SAMPLE_ROWS, SCALING_ROWS
 from coterie.methods.largemvc.features import LLOYD_STEPS
 from coterie.methods.registry import find_method
-from coterie.graph.scaling import CANDIDATES, SAMPLE_ROWS, SCALING_ROWS
 from coterie.metrics import accuracy
 from coterie.ops.anchors import tied
 

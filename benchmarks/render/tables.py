@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable
 
 from benchmarks.records import read_records
-from benchmarks.render import choices, large, trials
+from benchmarks.render import choices, graphs, large, trials
 from benchmarks.render.figures import Figure, amount, grouped, made_by, newest, short, table
 from benchmarks.render.peers import COMMAND
 from benchmarks.render.standing import best, standings
 from benchmarks.sets import SETS
 
-_MARKED = re.compile(r"(<!-- render: (\w+) -->\n).*?(<!-- render: end -->)", flags=re.DOTALL)
+_MARKED = re.compile(r"(<!-- render: ([\w-]+) -->\n).*?(<!-- render: end -->)", flags=re.DOTALL)
 
 
 def with_tables(page: str) -> str:
@@ -105,6 +105,11 @@ def _cell(value: float | list[float] | None) -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     "summary": summary,
+    "graph": lambda: accuracy("GraphClustering"),
+    "graph-new-rows": graphs.new_rows,
+    "graph-growth": graphs.growth,
+    "graph-neighbours": graphs.neighbours,
+    "graph-confidence": graphs.confidence,
     "pcx": lambda: accuracy("PCX"),
     "largemvc": lambda: accuracy("LargeMvCNet"),
     "mvsib": lambda: accuracy("MVSIB"),

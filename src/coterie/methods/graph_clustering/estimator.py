@@ -105,6 +105,8 @@ class GraphClustering(Clusterer):
         How rows of a single view are compared.
     history_ : list of dict
         One record for each candidate partition.
+    n_iter_ : int
+        How many candidates there were.
     seed_ : int
         The number that decided everything random in this fit.
     n_features_in_ : int
@@ -290,6 +292,7 @@ class GraphClustering(Clusterer):
         inside = self.labels_[self.labels_ >= 0]
         self.cluster_sizes_ = np.bincount(inside, minlength=self.n_clusters_)
         self._n_features_out = self.index_.width
+        self.n_iter_ = len(self.history_)
 
     # Using a fitted model
 
