@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
     np.savetxt(place / "truth.txt", y, fmt="%d")
     assert (
         run(
-            ["fit", str(place / "rows.csv"), "--method", "pcx", "-k", "3", "--out", str(place / "run"), *FAST]
+            ["fit", str(place / "rows.csv"), "-k", "3", "--out", str(place / "run"), *FAST]
         )
         == 0
     )

@@ -3,6 +3,8 @@
 import csv
 
 FAST = [
+    "--method",
+    "pcx",
     "--set",
     "max_epochs=6",
     "--set",

@@ -25,12 +25,11 @@ def test_fit_leaves_a_model_labels_and_a_note_and_no_checkpoint(folder):
 
 
 def test_fit_with_auto_says_how_many_clusters_it_chose(folder, tmp_path, capsys):
-    spoken = [word for word in FAST if word != "--quiet"]
-    arguments = ["fit", str(folder / "rows.csv"), "-k", "auto", "--out", str(tmp_path / "run"), *spoken]
+    arguments = ["fit", str(folder / "rows.csv"), "-k", "auto", "--out", str(tmp_path / "run")]
     assert run(arguments) == 0
     said = capsys.readouterr().out
-    assert "3 clusters, on which two halves of the rows agree" in said
-    assert "150 rows in 3 clusters by PCX" in said
+    assert "3 clusters, on which resampled graphs agree" in said
+    assert "150 rows in 3 clusters by GraphClustering" in said
     assert run(["report", str(tmp_path / "run"), "--quiet"]) == 0
     assert "How many clusters" in (tmp_path / "run" / "report.html").read_text()
 
@@ -56,13 +55,13 @@ def test_without_a_method_the_recommended_one_is_taken_and_named(folder, capsys)
     rows = str(folder / "rows.csv")
     said = {}
     for name, more in {
-        "plain": ["-k", "3", *FAST[:-1]],
+        "plain": ["-k", "3"],
         "known": ["--labels", str(folder / "truth.txt")],
     }.items():
         assert run(["fit", rows, "--out", str(folder / name), *more]) == 0
         said[name] = capsys.readouterr().out.splitlines()[0]
         assert json.loads((folder / name / "run.json").read_text())["method"] in said[name]
-    assert "Method: PCX;" in said["plain"]
+    assert "Method: GraphClustering;" in said["plain"]
     assert "Method: FUCSMF;" in said["known"]
 
 
@@ -160,3 +159,17 @@ def test_a_number_of_clusters_beside_labels_of_another_is_not_dropped_silently(
     assert run([*fit, "--out", str(tmp_path / "run")]) == 0
     sentence = "--clusters 5 was not followed: the labels are of 3 classes, and FUCSMF looks for no other."
     assert (sentence in capsys.readouterr().err) == told
+
+
+def test_a_run_of_the_graph_is_predicted_reported_and_refined(tmp_path, capsys):
+    rows = np.eye(4)[np.arange(120) % 4] * 9 + np.random.default_rng(0).normal(size=(120, 4))
+    np.save(tmp_path / "rows.npy", rows)
+    data, place = str(tmp_path / "rows.npy"), str(tmp_path / "run")
+    assert run(["fit", data, "-k", "4", "--out", place, "--quiet"]) == 0
+    assert run(["predict", place, data, "-o", str(tmp_path / "again.csv"), "--quiet"]) == 0
+    assert (tmp_path / "again.csv").read_text() == (tmp_path / "run" / "labels.csv").read_text()
+    assert run(["report", place, "--quiet"]) == 0
+    (tmp_path / "known.csv").write_text("row,label\n0,7\n")
+    assert run(["refine", place, "--labels", str(tmp_path / "known.csv"), "--quiet"]) == 0
+    assert "\n0,7," in (tmp_path / "run" / "refined.csv").read_text()
+    assert "Traceback" not in capsys.readouterr().err

@@ -64,7 +64,8 @@ def test_a_mistake_is_one_sentence_on_stderr_and_exit_code_2(folder, capsys, arg
     (folder / "broken").mkdir(exist_ok=True)
     (folder / "broken" / "model.coterie").write_bytes((folder / "run" / "model.coterie").read_bytes()[:500])
     filled = [argument.format(place=folder) for argument in arguments]
-    assert run(filled + (FAST if arguments[0] == "fit" else [])) == 2
+    more = FAST if arguments[0] == "fit" else []
+    assert run([filled[0], *more, *filled[1:]]) == 2
     assert words in last_error(capsys)
 
 

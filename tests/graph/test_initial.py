@@ -69,13 +69,13 @@ def test_the_quality_of_labels_of_rows_is_that_of_their_nodes():
     assert graph_of_rows(twice, 5).quality(np.tile(labels, 2), 2) == once
 
 
-def test_views_agree_with_themselves_fully_and_more_with_one_of_the_same_groups_than_with_noise():
+def test_views_agree_most_with_themselves_and_more_with_one_of_the_same_groups_than_with_noise():
     rows, _ = blobs([40] * 3)
     rng = np.random.default_rng(1)
     data = as_views([rows, rows + 0.1 * rng.normal(size=rows.shape), rng.normal(size=(120, 5))])
     comparison = fit_comparison(data, n_neighbors=10, seed=0)
     agree = view_agreement(comparison, build_graph(data, seed=0).joined)
-    np.testing.assert_allclose(np.diagonal(agree), 1)
+    assert agree.argmax(axis=1).tolist() == [0, 1, 2]
     np.testing.assert_allclose(agree, agree.T)
     assert agree[0, 1] > agree[0, 2] + 0.3
 

@@ -103,18 +103,6 @@ def test_rows_are_neighbours_only_in_layers_that_both_have(joined, views_with_mi
         np.testing.assert_array_equal(layer.numbers, np.flatnonzero(~lacking))
 
 
-def test_a_filled_view_is_near_the_group_of_its_row(joined, views_with_missing):
-    views, truth = views_with_missing
-    lacking = np.isnan(views[0]).all(axis=1)
-    seen = truth % 3  # what the first view tells
-    filled = joined.scaled[0]
-    centers = np.stack([filled[~lacking & (seen == c)].mean(0) for c in range(3)])
-    guess = np.square(filled[lacking, None] - centers).sum(-1).argmin(1)
-    # The other view tells two halves only: chance is a third.
-    assert (guess == seen[lacking]).mean() > 0.3
-    np.testing.assert_array_equal(filled[~lacking], joined.scaled[0][~lacking])
-
-
 def test_a_missing_view_is_filled_from_views_that_tell_the_same_groups():
     rows, truth = blobs([40] * 3)
     rng = np.random.default_rng(1)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from tests.graph.planted import of_parts, with_blind_view, with_noise_view
 
 from coterie import MVSIB, LargeMvCNet
 from coterie.metrics import accuracy
-from tests.graph.planted import of_parts, with_blind_view, with_noise_view
 
 SIZES = {"even": [60] * 6, "uneven": [150, 90, 60, 40, 25, 15]}
 METHODS = [MVSIB, LargeMvCNet]
