@@ -82,7 +82,7 @@ def run_counting(names: Sequence[str], seeds: Sequence[int], folder: Path) -> No
                 choice = choose_k(views, random_state=seed)
             by = {
                 figure: max(choice.figures, key=lambda one, figure=figure: getattr(one, figure)).k
-                for figure in ("stability", "modularity", "silhouette")
+                for figure in ("stability", "modularity", "drop")
             }
             record = {
                 "data": name,
@@ -114,7 +114,7 @@ def off_by(k: int, classes: int) -> float:
 
 def _print_counts(records: list[dict[str, Any]]) -> None:
     table = Table(title="choose_k, and what each figure alone would have chosen")
-    names = ("stability", "modularity", "silhouette")
+    names = ("stability", "modularity", "drop")
     for column in ("data", "seed", "classes", "chosen", "clear", "about as good", *names):
         table.add_column(column)
     for one in records:

@@ -94,7 +94,7 @@ def _standardised(views: Views, mask: np.ndarray) -> np.ndarray:
 def run_corruption(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
     """ACC with a tenth of the first view replaced by noise five times as large, with and without the noise term.
 
-    Concatenation it the same rows with that view missing: what is left to somebody who knows which rows are spoilt.
+    Beside it the same rows with that view missing: what is left to somebody who knows which rows are spoilt.
     """
     for name in names:
         views, truth = SETS[name].load(folder)
@@ -172,7 +172,7 @@ def _print_corruption() -> None:
 def run_scale(rows: Sequence[int], sweeps: int) -> None:
     """Cost of a streaming fit as rows grow, beside the bare products of the same shapes.
 
-    Concatenation those that all rows take part in, as before, and beside these and those of the start.
+    Beside those that all rows take part in, as before, and beside these and those of the start.
 
     CPU seconds of one thread (OMP_NUM_THREADS=1) do not depend on what else the machine does.
     """

@@ -90,7 +90,7 @@ CONTENTS = {
         "reproducibility",
         "errors",
     ),
-    "methods/index": ("pcx", "largemvc", "mvsib", "sscnet", "fucsmf", "../errata"),
+    "methods/index": ("graph", "pcx", "largemvc", "mvsib", "sscnet", "fucsmf", "../errata"),
     "benchmarks/index": ("peers", "papers", "costs"),
     "project": ("architecture", "contributing", "changelog"),
 }

@@ -24,7 +24,7 @@ from coterie.runs import Run, write_labels
 from coterie.store import read_archive, write_archive
 
 ROWS = np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32)
-FIT = ["fit", "{folder}/rows.npy", "-k", "3", "--out", "{folder}/run", "--quiet"]
+FIT = ["fit", "{folder}/rows.npy", "--method", "pcx", "-k", "3", "--out", "{folder}/run", "--quiet"]
 FIT += ["--set", "max_epochs=3", "--set", "hidden=[4]", "--set", "checkpoint_every=1", "--set", "n_threads=1"]
 
 

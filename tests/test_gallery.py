@@ -22,9 +22,9 @@ def in_haste(cls, params, *rest, _resolve=RunSettings.resolve.__func__, **known)
     return _resolve(cls, {**params, "max_epochs": min(6, most)}, *rest, **known)
 
 
-def of_few_numbers(graph, n_rows, tried, _figures=clusters.count_figures, **options):
+def of_few_numbers(graph, tried, _figures=clusters.count_figures, **options):
     """Try three numbers of clusters."""
-    return _figures(graph, n_rows, tried[:3], **options)
+    return _figures(graph, tried[:3], **options)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

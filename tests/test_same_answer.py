@@ -12,7 +12,7 @@ from coterie.methods.registry import METHODS
 FITS = """
 import hashlib, json
 import numpy as np
-from coterie import FUCSMF, MVSIB, PCX, LargeMvCNet, SSCNet
+from coterie import FUCSMF, MVSIB, PCX, GraphClustering, LargeMvCNet, SSCNet
 from coterie.methods.sscnet import SSC
 
 rng = np.random.default_rng(0)
@@ -20,6 +20,7 @@ kinds = np.arange(150) % 3
 views = {name: 2 * rng.normal(size=(3, d))[kinds] + rng.normal(size=(150, d)) for name, d in (("one", 6), ("two", 5))}
 taught = np.where(np.arange(150) < 12, kinds, -1)
 fitted = [
+    GraphClustering(3, random_state=0).fit(views),
     PCX(3, max_epochs=3, hidden=(16,), random_state=0).fit(views["one"]),
     LargeMvCNet(3, random_state=0).fit(views),
     MVSIB(3, max_epochs=3, hidden=(16,), random_state=0).fit(views),
@@ -27,7 +28,7 @@ fitted = [
     SSC(3, random_state=0).fit(views["one"]),
     FUCSMF(random_state=0).fit(views, taught),
 ]
-rows = {"MVSIB": views, "LargeMvCNet": views, "FUCSMF": views}
+rows = {"GraphClustering": views, "MVSIB": views, "LargeMvCNet": views, "FUCSMF": views}
 found = {}
 for model in fitted:
     name = type(model).__name__

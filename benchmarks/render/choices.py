@@ -10,7 +10,7 @@ from benchmarks.render.figures import made_by, short, table
 from benchmarks.render.standing import best, standings
 
 _METHODS = ("PCX", "SSCNet", "SSC", "LargeMvCNet", "MVSIB")
-_ALONE = ("stability", "modularity", "silhouette")
+_ALONE = ("stability", "modularity", "drop")
 
 
 def choosing() -> str:

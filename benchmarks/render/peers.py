@@ -31,7 +31,7 @@ _OURS = {
     "SSC": COLOURS[4],
 }
 
-INTRO = """# Concatenation what you use today
+INTRO = """# Beside what you use today
 
 Every method got the same rows and the true number of clusters, ran with its defaults in a process of its own on one
 thread, and never saw a label. Peers see each view with rows of unit length, those for one table see the views side by

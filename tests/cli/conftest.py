@@ -20,10 +20,5 @@ def folder(tmp_path_factory):
         writer.writerow([f"f{i}" for i in range(5)])
         writer.writerows(X)
     np.savetxt(place / "truth.txt", y, fmt="%d")
-    assert (
-        run(
-            ["fit", str(place / "rows.csv"), "-k", "3", "--out", str(place / "run"), *FAST]
-        )
-        == 0
-    )
+    assert run(["fit", str(place / "rows.csv"), "-k", "3", "--out", str(place / "run"), *FAST]) == 0
     return place

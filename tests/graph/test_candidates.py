@@ -154,7 +154,9 @@ def test_moving_communities_never_lowers_the_mean_score_and_never_empties_a_clus
     moved = search_communities(layers, fine, labels, 3)
     assert mean_score(layers, moved, 3) >= mean_score(layers, labels, 3) - 1e-12
     assert np.bincount(moved, minlength=3).min() > 0
-    assert len(set(zip(fine.tolist(), moved.tolist(), strict=True))) == fine.max() + 1  # communities stay whole
+    assert (
+        len(set(zip(fine.tolist(), moved.tolist(), strict=True))) == fine.max() + 1
+    )  # communities stay whole
 
 
 @given(SEEDS)

@@ -56,7 +56,7 @@ def test_planted_groups_are_found(case):
 def test_the_chosen_partition_has_the_highest_score_of_all_that_were_tried():
     for rows, k in ((blobs([60, 50, 40], distance=3.0)[0], 3), (of_parts([30] * 6)[0], 6)):
         chosen, _ = partition_of(rows, k)
-        assert len(chosen.tried) > 5
+        assert len(chosen.tried) > 1
         best = max(chosen.tried, key=lambda one: one.score)
         assert (chosen.origin, chosen.quality) == (best.origin, best.quality)
 

@@ -9,7 +9,7 @@ from coterie import InputError
 from coterie.graph.candidates import LINKAGES
 from coterie.graph.choose import partition
 from coterie.graph.initial import graph_of_rows
-from coterie.graph.levels import Levels, build_levels, row_ties_of
+from coterie.graph.levels import Levels, build_levels
 from coterie.graph.quality import row_ties
 from coterie.metrics import accuracy
 
@@ -79,4 +79,4 @@ def test_a_partition_into_single_rows_is_the_only_level_below_which_nothing_is()
 def test_ties_of_some_rows_are_those_of_all():
     graph = graph_of_rows(blobs([20, 20])[0], 5).matrix
     labels, rows = np.arange(40) % 3, np.array([3, 17, 4])
-    np.testing.assert_allclose(row_ties_of(graph, rows, labels, 3), row_ties(graph, labels, 3)[rows])
+    np.testing.assert_allclose(row_ties(graph[rows], labels, 3), row_ties(graph, labels, 3)[rows])

@@ -45,15 +45,3 @@ def test_rows_without_a_view_are_joined_by_the_views_that_they_have(method):
         view[~present] = np.nan
     model = method(5, random_state=0).fit(views)
     assert accuracy(truth[told], model.labels_[told]) > 0.95
-
-
-def test_rows_beyond_the_sample_are_compared_in_the_same_way(monkeypatch):
-    for module in ("graph.scaling", "methods.mvsib.fitting"):
-        monkeypatch.setattr(f"coterie.{module}.SAMPLE_ROWS", 240)
-    views, truth = of_parts(SIZES["even"])
-    model = MVSIB(6, random_state=0)
-    model.seed_ = 0
-    data = model._check_input(views, reset=True)
-    pairs = model._prepare(model._resolved(), data).pairs
-    found, _ = pairs.neighbours(np.arange(360))
-    assert (truth[found] == truth[:, None]).mean() > 0.9

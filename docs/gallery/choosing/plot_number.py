@@ -37,19 +37,20 @@ found = choose_k(digits, range(2, 15), random_state=0)
 print(found)
 
 # %%
-# The score is stability times modularity. A clear answer is a peak; the formless rows stay low everywhere.
+# The score is the drop of the linkage times the log of the number. A clear answer is a peak; the formless rows stay
+# low everywhere.
 
 import matplotlib.pyplot as plt
 
-figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(10, 3.2))
 for axis, one, title in zip(
     axes, (choice, nothing, found), ("seven groups", "no groups", "digits"), strict=True
 ):
     tried = [figures.k for figures in one.figures]
-    for part, colour in (("stability", "#aaaaaa"), ("modularity", "#e08214"), ("score", "#1b6ca8")):
+    for part, colour in (("stability", "#aaaaaa"), ("drop", "#e08214"), ("score", "#1b6ca8")):
         axis.plot(tried, [getattr(figures, part) for figures in one.figures], color=colour, label=part)
     axis.axvline(one.k, color="#1b6ca8", linestyle=":" if one.clear else "none")
-    axis.set(title=title, xlabel="clusters", ylim=(-0.05, 1.05))
+    axis.set(title=title, xlabel="clusters")
 axes[0].legend()
 figure.tight_layout()
 

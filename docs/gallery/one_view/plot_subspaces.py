@@ -34,7 +34,7 @@ scores = {"SSC": accuracy(kind, model.labels_), "k-means": accuracy(kind, by_mea
 print({name: round(float(score), 3) for name, score in scores.items()})
 
 # %%
-# The graph that SSC cuts, rows sorted by plane: nearly all of its weight is within the three blocks. Concatenation
+# The graph that SSC cuts, rows sorted by plane: nearly all of its weight is within the three blocks. Beside
 # it the rows, by their three principal axes, in the colours of each answer.
 
 import matplotlib.pyplot as plt

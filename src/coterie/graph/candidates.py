@@ -19,7 +19,7 @@ from coterie.graph.quality import Quality, block_likelihood, block_weights, row_
 
 RESOLUTIONS = (1.0, 4.0, 16.0)
 LINKAGES = ("modularity", "average")
-_FINER = 4.0
+_FINER, _FINEST = 4.0, 1e12
 MOST_COMMUNITIES = 4000
 _DENSE_ROWS = 1000
 _TOLERANCE = 1e-4
@@ -125,21 +125,31 @@ def agglomerate(
         return line
 
     table = np.array([gains(a) for a in range(len(shares))])
+    # The best partner of each cluster is kept, so that a merge costs a few lines of the table and not all of it.
+    partner = table.argmax(axis=1)
+    gain = table[np.arange(len(table)), partner]
     merges = []
     for _ in range(len(shares) - 1):
-        if table.max() == -np.inf:  # every group is one cluster
+        if gain.max() == -np.inf:  # every group is one cluster
             groups = np.zeros_like(groups)
             for single in np.flatnonzero(alive):
                 table[single] = gains(int(single))
-        a, b = divmod(int(table.argmax()), len(shares))
-        a, b = min(a, b), max(a, b)
+            partner, gain = table.argmax(axis=1), table.max(axis=1)
+        one = int(gain.argmax())
+        a, b = sorted((one, int(partner[one])))
         merges.append(Merge(a, b, float((shares[a, b] + least) / (volumes[a] * volumes[b]))))
         shares[a] += shares[b]
         shares[:, a] += shares[:, b]
         volumes[a] += volumes[b]
         alive[b] = False
-        table[b] = table[:, b] = -np.inf
+        table[b] = table[:, b] = gain[b] = -np.inf
         table[a] = table[:, a] = gains(a)
+        nearer = table[:, a] > gain
+        partner[nearer], gain[nearer] = a, table[nearer, a]
+        stale = np.flatnonzero(alive & ~nearer & np.isin(partner, (a, b)))
+        stale = np.union1d(stale, [a])
+        partner[stale] = table[stale].argmax(axis=1)
+        gain[stale] = table[stale, partner[stale]]
     return merges
 
 
@@ -314,14 +324,35 @@ def spectral_labels(embedding: np.ndarray, n_clusters: int, seed: int) -> np.nda
 
 def fine_communities(graph: sparse.csr_matrix, least: int, resolution: float, seed: int) -> np.ndarray:
     """Return communities at a resolution, or at a higher one where they are fewer than `least`."""
-    found = communities(graph, resolution, seed)
-    while found.max() + 1 < least <= graph.shape[0]:
+    while resolution < _FINEST:
+        found = communities(graph, resolution, seed)
+        if found.max() + 1 >= least:
+            return found
         resolution *= _FINER
-        finer = communities(graph, resolution, seed)
-        if resolution > 1e12:
-            return np.arange(graph.shape[0])
-        found = finer
-    return found
+    return np.arange(graph.shape[0])
+
+
+def absorbed_communities(graph: sparse.csr_matrix, n_clusters: int, seed: int) -> np.ndarray:
+    """Return a partition (n,) of the k largest communities; each of the others joins the one it has most ties with.
+
+    For as many communities that a table of all pairs would not fit into memory.
+
+    Examples
+    --------
+    >>> path = sparse.csr_matrix(np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1))
+    >>> len(np.unique(absorbed_communities(path, 3, seed=0)))
+    3
+    """
+    fine = fine_communities(graph, n_clusters, RESOLUTIONS[-1], seed)
+    sizes = np.bincount(fine)
+    large = np.argsort(-sizes, kind="stable")[:n_clusters]
+    cluster = np.full(len(sizes), -1)
+    cluster[large] = np.arange(n_clusters)
+    member = sparse.csr_matrix((np.ones(len(fine)), (np.arange(len(fine)), fine)), (len(fine), len(sizes)))
+    ties = sparse.csr_matrix(member.T @ graph @ member)[:, large]
+    small = np.flatnonzero(cluster < 0)
+    cluster[small] = np.asarray(ties[small].argmax(axis=1)).ravel()
+    return cluster[fine]
 
 
 def merged_candidates(

@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from coterie.graph.candidates import (
+    absorbed_communities,
     communities,
     merged_candidates,
     refine_labels,
@@ -120,6 +121,8 @@ def partition(
 
     proposals = propose(graph, n_clusters, seed, judged[-1] if len(layers) > 1 else None, islands)
     tried = [refined(origin, labels) for origin, labels in different(proposals) if allowed(labels)]
+    if not tried:
+        tried = [refined("absorbed communities", absorbed_communities(graph, n_clusters, seed))]
     tried.sort(key=lambda one: -one.score)
     fine = communities(graph, _SEARCH_RESOLUTION, seed)
     later = [

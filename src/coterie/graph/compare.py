@@ -225,10 +225,13 @@ def fit_comparison(
         return _one_view(data, scale, metric, k, seed, generator)
     drawn = draw_sample(data, guard=True, seed=seed, generator=generator)
     scaler = fit_scaler(drawn, scale, data.names, k, generator)
-    return compare_views(drawn, scaler, data.n_rows, generator)
+    scaled = scaler.transform(drawn.blocks, drawn.sound)
+    return compare_views(drawn, scaler, scaled, data.n_rows, generator)
 
 
-def compare_views(sample: Sample, scaler: Scaler, n_rows: int, generator: torch.Generator) -> Comparison:
+def compare_views(
+    sample: Sample, scaler: Scaler, scaled: Sequence[np.ndarray], n_rows: int, generator: torch.Generator
+) -> Comparison:
     """Return the comparison of views that a scaler brings to a common scale, each alone and all concatenated.
 
     Parameters
@@ -236,12 +239,13 @@ def compare_views(sample: Sample, scaler: Scaler, n_rows: int, generator: torch.
     sample : Sample
     scaler : Scaler
         Fitted.
+    scaled : sequence of ndarray of shape (s, d)
+        The views of the sample, scaled.
     n_rows : int
         Of all the data.
     generator : torch.Generator
     """
     idle = sample.idle if not sample.idle.all() else np.zeros_like(sample.idle)
-    scaled = scaler.transform(sample.blocks, sample.sound)
     used = [int(v) for v in np.flatnonzero(~idle)]
     views = [torch.from_numpy(scaled[v]) for v in used]
     projections = [

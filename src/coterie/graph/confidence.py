@@ -10,13 +10,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.isotonic import IsotonicRegression
 
-from coterie.graph.candidates import merged_candidates, refine_labels
+from coterie.graph.candidates import absorbed_communities, merged_candidates, refine_labels
 from coterie.graph.choose import different
 from coterie.graph.matching import matched
 from coterie.graph.quality import Quality, row_ties
 
 _RESOLUTION = 4.0
 _KNOTS = 64
+_LESS = 1e-5
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Calibration:
         """
         share = share_of_own(votes, labels)
         sure = self.stability[labels] * np.interp(share, self.shares, self.values)
-        return np.clip(sure, 1 / votes.shape[1], 1.0)
+        return np.clip(sure, min(1.0, (1 + _LESS) / votes.shape[1]), 1.0)
 
 
 def share_of_own(votes: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -69,26 +70,32 @@ def share_of_own(votes: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def memberships(votes: np.ndarray, labels: np.ndarray, confidence: np.ndarray) -> np.ndarray:
     """Return memberships (n, k): a row's confidence in its own cluster, the rest by its votes for the others.
 
-    Where others have no votes, the rest is shared evenly.
+    Where others have no votes, the rest is shared evenly; and as evenly as it takes for none to come before the own
+    cluster.
 
     Examples
     --------
     >>> memberships(np.array([[6.0, 1.0, 3.0]]), np.array([0]), np.array([0.8]))
     array([[0.8 , 0.05, 0.15]])
     """
-    rows = np.arange(len(labels))
+    rows, k = np.arange(len(labels)), votes.shape[1]
+    if k == 1:
+        return np.ones((len(labels), 1))
+    confidence = np.maximum(confidence, (1 + _LESS) / k)
     others = votes.astype(np.float64)
     others[rows, labels] = 0.0
-    totals = others.sum(axis=1, keepdims=True)
-    even = np.full_like(others, 1 / max(1, votes.shape[1] - 1))
+    even = np.full_like(others, 1 / (k - 1))
     even[rows, labels] = 0.0
-    shared = (
-        np.where(totals > 0, others / np.where(totals > 0, totals, 1.0), even) * (1 - confidence)[:, None]
-    )
-    # Nobody else may come before the row's own cluster.
-    shared = np.minimum(shared, confidence[:, None] * (1 - 1e-6))
-    shared[rows, labels] = confidence
-    return shared / shared.sum(axis=1, keepdims=True)
+    totals = others.sum(axis=1, keepdims=True)
+    shares = np.where(totals > 0, others / np.where(totals > 0, totals, 1.0), even)
+    # Nobody else may come before the row's own cluster: shares become as even as that takes.
+    rest, most = 1 - confidence, shares.max(axis=1)
+    beyond = rest * most - (1 - _LESS) * confidence
+    slack = rest * (most - 1 / (k - 1))
+    mix = np.clip(np.where(slack > 0, beyond / np.where(slack > 0, slack, 1.0), 0.0), 0.0, 1.0)[:, None]
+    found = rest[:, None] * ((1 - mix) * shares + mix * even)
+    found[rows, labels] = confidence
+    return found
 
 
 def resampled_agreement(
@@ -125,6 +132,8 @@ def quick_partition(graph: sparse.csr_matrix, n_clusters: int, seed: int) -> np.
     rng = np.random.default_rng(seed)
     proposals = different(merged_candidates(graph, n_clusters, seed, (_RESOLUTION,)))
     refined = [refine_labels(graph, labels, n_clusters, rng) for _, labels in proposals]
+    if not refined:
+        return absorbed_communities(graph, n_clusters, seed)
     return max(refined, key=lambda labels: Quality.of(graph, labels, n_clusters).score)
 
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,6 @@ from coterie.graph.duplicates import first_of_equal, row_hashes
 from coterie.graph.model import MAX_ROWS
 from coterie.graph.neighbours import NeighbourIndex, neighbours_of_each
 from coterie.graph.quality import Quality, block_weights
-from coterie.graph.scaling import Sample
 from coterie.graph.views import JoinedGraph, join_layers
 from coterie.graph.weights import fuzzy_weights, knn_graph
 from coterie.ops.graphs import agreement
@@ -136,13 +135,26 @@ def initial_labels(
 
 
 def join_sample(
-    comparison: Comparison, sample: Sample, n_neighbors: int, *, collectives: Collectives = ALONE
+    comparison: Comparison,
+    scaled: Sequence[np.ndarray],
+    present: np.ndarray,
+    n_neighbors: int,
+    *,
+    collectives: Collectives = ALONE,
 ) -> JoinedGraph:
-    """Return the joined graph of all rows of a sample."""
-    scaled = comparison.scaler.transform(sample.blocks, sample.sound)
-    there = sample.sound[:, comparison.views]
+    """Return the joined graph of rows whose views, all of them, are scaled already.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    scaled : sequence of ndarray of shape (n, d)
+    present : ndarray of bool, shape (n, v)
+    n_neighbors : int
+    collectives : Collectives
+    """
+    views = comparison.views
     return join_layers(
-        comparison, [scaled[v] for v in comparison.views], there, n_neighbors, collectives=collectives
+        comparison, [scaled[v] for v in views], present[:, views], n_neighbors, collectives=collectives
     )
 
 

@@ -18,7 +18,7 @@ from coterie.graph.candidates import (
     merged_labels,
     renumbered,
 )
-from coterie.graph.quality import block_weights
+from coterie.graph.quality import block_weights, row_ties
 
 _RESOLUTION = 16.0
 
@@ -123,17 +123,6 @@ def _nested(
         if not len(own):
             leaves[strays] = count + cluster
             continue
-        ties = row_ties_of(graph, strays, fine, count)[:, own]
+        ties = row_ties(graph[strays], fine, count)[:, own]
         leaves[strays] = own[ties.argmax(axis=1)]
     return renumbered(leaves)
-
-
-def row_ties_of(
-    graph: sparse.csr_matrix, rows: np.ndarray, labels: np.ndarray, n_clusters: int
-) -> np.ndarray:
-    """Return the weight of some rows' edges to each cluster, (rows, k)."""
-    part = graph[rows]
-    cells = np.repeat(np.arange(0, len(rows) * n_clusters, n_clusters), np.diff(part.indptr))
-    return np.bincount(cells + labels[part.indices], part.data, len(rows) * n_clusters).reshape(
-        -1, n_clusters
-    )

@@ -17,7 +17,7 @@ from coterie.graph.compare import Comparison, fit_comparison
 from coterie.graph.confidence import Calibration, memberships
 from coterie.graph.duplicates import first_of_equal, row_hashes
 from coterie.graph.neighbours import NeighbourIndex, Neighbours
-from coterie.graph.quality import block_likelihood, block_weights, row_ties
+from coterie.graph.quality import row_ties
 from coterie.graph.views import JoinedGraph, join_layers
 from coterie.graph.weights import Kernel, fuzzy_weights
 from coterie.store import below
@@ -26,6 +26,7 @@ MAX_ROWS = 100_000
 N_NEIGHBORS = 10
 _CHUNK_BYTES = 16 * 2**20
 _REACH = 3
+_FARTHEST = 1e9
 
 
 @dataclass(frozen=True)
@@ -187,8 +188,8 @@ class GraphIndex:
     hashes, labels, confidence : ndarray of shape (r,)
         Of the nodes.
     calibration : Calibration
-    likelihood : ndarray of shape (k, k)
-        The block model's, by which ties to clusters become a label.
+    outlier_scores : ndarray of shape (r,)
+        Of the nodes.
     n_neighbors : int
     bandwidth : float
     """
@@ -201,12 +202,12 @@ class GraphIndex:
         labels: np.ndarray,
         confidence: np.ndarray,
         calibration: Calibration,
-        likelihood: np.ndarray,
+        outlier_scores: np.ndarray,
         n_neighbors: int,
         bandwidth: float,
     ) -> None:
         self.comparison, self.layers, self.calibration = comparison, layers, calibration
-        self.likelihood = likelihood
+        self.outlier_scores = outlier_scores
         self.hashes, self.labels, self.confidence = hashes, labels, confidence
         self.n_neighbors, self.bandwidth = n_neighbors, bandwidth
         self._order = np.argsort(hashes, kind="stable")
@@ -246,7 +247,7 @@ class GraphIndex:
             labels,
             calibration.confidence(votes, labels),
             calibration,
-            block_likelihood(block_weights(joined.matrix, labels, n_clusters)),
+            node_outlier_scores(joined),
             n_neighbors,
             joined.bandwidth,
         )
@@ -258,14 +259,15 @@ class GraphIndex:
         for layer, (asked, indices, weights) in zip(self.layers, near.edges, strict=True):
             cells = asked[:, None] * self.n_clusters + self.labels[layer.numbers[indices]]
             votes += np.bincount(cells.ravel(), weights.ravel(), votes.size).reshape(votes.shape)
-        labels = (votes @ self.likelihood).argmax(axis=1)
+        labels = votes.argmax(axis=1)
         confidence = self.calibration.confidence(votes, labels)
         equal = self._equal_nodes(rows.hashes)
         known = equal >= 0
         labels[known], confidence[known] = self.labels[equal[known]], self.confidence[equal[known]]
         shares = memberships(votes, labels, confidence).astype(np.float32)
         nodes = np.where(known, equal, self._heaviest(near, labels))
-        return Assigned(labels, shares, near.outlier_scores, nodes)
+        scores = np.where(known, self.outlier_scores[equal], near.outlier_scores)
+        return Assigned(labels, shares, scores, nodes)
 
     def _heaviest(self, near: _Near, labels: np.ndarray) -> np.ndarray:
         """Return the node of the same label that each row has its heaviest edge to; 0 where there is none."""
@@ -332,7 +334,7 @@ class GraphIndex:
             "node.hashes": self.hashes.view(np.int64),
             "node.labels": self.labels,
             "node.confidence": self.confidence,
-            "likelihood": self.likelihood,
+            "node.outlier_scores": self.outlier_scores,
             "calibration.shares": self.calibration.shares,
             "calibration.values": self.calibration.values,
             "calibration.stability": self.calibration.stability,
@@ -371,7 +373,7 @@ class GraphIndex:
             arrays["node.labels"],
             arrays["node.confidence"],
             calibration,
-            arrays["likelihood"],
+            arrays["node.outlier_scores"],
             int(values["n_neighbors"]),
             float(values["bandwidth"]),
         )
@@ -401,8 +403,10 @@ def outlier_ratio(distances: np.ndarray, spread: np.ndarray) -> np.ndarray:
     >>> outlier_ratio(np.array([[1.0, 1.0], [6.0, 6.0]]), np.array([[1.0, 1.0], [1.0, 1.0]]))
     array([1., 6.])
     """
-    own, theirs = _spread(distances), spread.mean(axis=1)
-    return np.where(own > 0, own / np.maximum(theirs, np.finfo(float).tiny), 1.0).clip(max=1e9)
+    own, theirs = _spread(distances), spread.sum(axis=1) / max(1, spread.shape[1])
+    with np.errstate(over="ignore"):
+        ratio = own / np.maximum(theirs, np.finfo(float).tiny)
+    return np.where(own > 0, ratio, 1.0).clip(max=_FARTHEST)
 
 
 def _spread(distances: np.ndarray) -> np.ndarray:

@@ -115,7 +115,7 @@ def neighbours_of_each(
     indices, distances = index.search(index.rows[mine], k + 1)
     own = indices == np.arange(n_rows)[mine, None]
     own[:, -1] |= ~own.any(axis=1)  # among many duplicates a row may miss itself
-    others = (values[~own].reshape(-1, k) for values in (indices, distances))
+    others = (values[~own].reshape(len(values), k) for values in (indices, distances))
     return index, Neighbours(*(gathered(values, n_rows, collectives) for values in others))
 
 

@@ -14,7 +14,7 @@ _SMOOTHING = 1e-9
 
 
 def row_ties(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return the weight of each row's edges to each cluster, (n, k).
+    """Return the weight of each row's edges to each cluster, (n, k); the graph may have some of the rows only.
 
     Examples
     --------
@@ -24,7 +24,7 @@ def row_ties(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -> n
            [1., 1.],
            [1., 0.]])
     """
-    n_rows = len(labels)
+    n_rows = graph.shape[0]
     cells = np.repeat(np.arange(0, n_rows * n_clusters, n_clusters), np.diff(graph.indptr))
     cells += labels[graph.indices]
     return np.bincount(cells, graph.data, n_rows * n_clusters).reshape(n_rows, n_clusters)

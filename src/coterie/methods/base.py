@@ -249,7 +249,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         choice = seen.get("k_choice_")
         self.k_choice_ = None if choice is None else KChoice.from_values(choice)
         self.versions_ = manifest["versions"]
-        _check_labels(arrays, self.n_clusters_)
+        _check_labels(
+            arrays, self.n_clusters_, marks_outliers=getattr(self, "outlier_threshold", None) is not None
+        )
         self._unpack(manifest["fitted"], arrays)
         return self
 
@@ -298,7 +300,7 @@ def from_contents(manifest: dict[str, Any], arrays: dict[str, np.ndarray], **ove
     return find_method(manifest["class"]).load()(**params)._restore(manifest, arrays)
 
 
-def _check_labels(arrays: dict[str, np.ndarray], n_clusters: Any) -> None:
+def _check_labels(arrays: dict[str, np.ndarray], n_clusters: Any, *, marks_outliers: bool = False) -> None:
     """Check that a model says of each row which of its clusters it is in, before anything is counted."""
     labels, classes = arrays["labels"], arrays.get("classes")
     if (
@@ -307,7 +309,11 @@ def _check_labels(arrays: dict[str, np.ndarray], n_clusters: Any) -> None:
         or not 1 <= operator.index(n_clusters) <= len(labels)
     ):
         raise ValueError("labels or the number of clusters are wrong")
-    inside = np.isin(labels, classes) if classes is not None else (labels >= 0) & (labels < n_clusters)
+    inside = (
+        np.isin(labels, classes)
+        if classes is not None
+        else (labels >= -int(marks_outliers)) & (labels < n_clusters)
+    )
     if not inside.all():
         raise ValueError("a row is in a cluster that there is not")
 

@@ -128,6 +128,7 @@ class Refinement:
         self._solver = clone(base).set_params(classes=None, views=None) if own else FUCSMF(n_anchors=few)
         self._solver.set_params(tol=ENOUGH, random_state=0)
         self._members = _surest_first(self.clusters, confidence)
+        self._surer = {cluster: _surer_half(confidence[rows]) for cluster, rows in self._members.items()}
         self._standing = {
             cluster: _SEEDS if self._earlier is None else self._earlier.grounds.standing(rows)
             for cluster, rows in self._members.items()
@@ -242,7 +243,7 @@ class Refinement:
         for pairs in links:
             silent[as_pairs(pairs, len(said), "a link").ravel()] = False
         for cluster, members in self._members.items():
-            half = said[members[: (len(members) + 1) // 2]]
+            half = said[members[: self._surer[cluster]]]
             if merged is None and (half >= 0).any() and not (half == cluster).any():
                 continue
             # A cluster of which every row is linked still has rows that stand for it.
@@ -274,6 +275,17 @@ def as_labels(y: Any, n_rows: int) -> np.ndarray:
             )
         labels[row] = int(label)
     return labels
+
+
+def _surer_half(confidence: np.ndarray) -> int:
+    """Return how many of the rows, the surest first, are no less sure than the one in the middle.
+
+    Examples
+    --------
+    >>> _surer_half(np.array([0.9, 0.8, 0.7, 0.6])), _surer_half(np.ones(4))
+    (2, 4)
+    """
+    return int((confidence >= confidence[(len(confidence) - 1) // 2]).sum())
 
 
 def _surest_first(clusters: np.ndarray, confidence: np.ndarray) -> dict[int, np.ndarray]:

@@ -46,8 +46,8 @@ def place(tmp_path_factory):
     write_metadata(folder / "metadata.csv")
     fast = ["max_epochs=20", "hidden=[16]", "n_threads=1", "n_code=3"]
     settings = [word for setting in fast for word in ("--set", setting)]
-    arguments = ["fit", str(folder / "rows.csv"), "-k", "4", "--out", str(folder / "run"), "--quiet"]
-    assert run([*arguments, *settings]) == 0
+    arguments = ["fit", str(folder / "rows.csv"), "--method", "pcx", "-k", "4", "--out", str(folder / "run")]
+    assert run([*arguments, "--quiet", *settings]) == 0
     return folder
 
 

@@ -68,9 +68,7 @@ def fitted_incomplete(incomplete):
 def test_scikit_learns_checks_pass_but_for_the_listed_ones():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = check_estimator(
-            model_of(3), expected_failed_checks=EXPECTED_FAILED_CHECKS, on_fail="raise"
-        )
+        results = check_estimator(model_of(3), expected_failed_checks=EXPECTED_FAILED_CHECKS, on_fail="raise")
     assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(EXPECTED_FAILED_CHECKS)
 
 
@@ -152,15 +150,6 @@ def test_rows_in_another_order_get_the_same_clusters():
     assert accuracy(model_of(4).fit(rows).labels_[order], model_of(4).fit(rows[order]).labels_) == 1
 
 
-def test_verbose_says_what_was_chosen_and_is_silent_by_default(capsys):
-    rows, _ = blobs([20, 20])
-    model_of(2).fit(rows)
-    assert capsys.readouterr() == ("", "")
-    model_of(2, verbose=1).fit(rows)
-    said = "".join(capsys.readouterr())
-    assert "2 clusters" in said
-
-
 # Prediction
 
 
@@ -238,7 +227,7 @@ def test_what_stands_in_a_missing_view_changes_nothing(incomplete, fitted_incomp
 
 
 def test_rows_of_new_data_must_have_the_features_of_the_fit(fitted):
-    with pytest.raises(InputError, match="X has 5 features, but GraphClustering is expecting 6 features"):
+    with pytest.raises(ValueError, match="X has 5 features, but GraphClustering is expecting 6 features"):
         fitted.predict(np.ones((3, 5)))
 
 
@@ -470,7 +459,7 @@ def test_as_many_clusters_as_rows_have_one_each():
     np.testing.assert_array_equal(model.predict(rows), model.labels_)
 
 
-@pytest.mark.parametrize("n", [2, 3, 6])
+@pytest.mark.parametrize("n", [2, 6])
 def test_fewer_rows_than_neighbours_can_be_clustered(n):
     rows = np.concatenate([np.zeros(n - n // 2), 9 * np.ones(n // 2)])[:, None] + 0.1 * np.arange(n)[:, None]
     model = model_of(2).fit(rows)
@@ -500,13 +489,18 @@ def test_fewer_rows_than_clusters_are_one_sentence():
         ("n_resamples", -1),
         ("outlier_threshold", 0.0),
         ("n_threads", 0),
-        ("verbose", "yes"),
     ],
 )
 def test_a_wrong_parameter_is_one_sentence_that_names_it(name, value):
     model = model_of(2).set_params(**{name: value})
     with pytest.raises(InputError, match=f"^{name}={value!r} does not fit GraphClustering: it must be "):
         model.fit(blobs([20, 20])[0])
+
+
+def test_new_rows_beside_a_cluster_of_one_row_get_its_label():
+    rows, _ = blobs([10, 10])
+    model = model_of(20).fit(rows)
+    np.testing.assert_array_equal(model.predict(rows + 1e-3), model.labels_)
 
 
 # With the rest of the library

@@ -37,9 +37,9 @@ from coterie.graph.model import (
 from coterie.graph.quality import Quality
 from coterie.methods.base import Assignment, Clusterer
 from coterie.methods.choosing.clusters import LEAST_ROWS, count_clusters, too_few_to_count
-from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, whole
+from coterie.methods.params import Rule, a_kind_of, cluster_count, either, one_of, real, whole
 from coterie.ops.pieces import Pieces
-from coterie.ops.shares import gathered
+from coterie.ops.shares import agreed, gathered
 from coterie.store import below, versions
 
 OUTLIER = -1
@@ -76,8 +76,6 @@ class GraphClustering(Clusterer):
         Rows with an `outlier_score_` above this get the label -1; by default every row has a cluster.
     n_threads : int, optional
         The most threads to use.
-    verbose : int, default=0
-        Whether to say what was chosen.
     random_state : int, RandomState or None, default=None
         Decides the sample and the order in which candidates are searched.
 
@@ -139,7 +137,6 @@ class GraphClustering(Clusterer):
         "n_resamples": whole(0),
         "outlier_threshold": either(one_of(None), real(0, above=True)),
         "n_threads": either(one_of(None), whole(1)),
-        "verbose": either(whole(0), flag()),
     }
 
     def __init__(
@@ -154,7 +151,6 @@ class GraphClustering(Clusterer):
         n_resamples: int = 5,
         outlier_threshold: float | None = None,
         n_threads: int | None = None,
-        verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -166,7 +162,6 @@ class GraphClustering(Clusterer):
         self.n_resamples = n_resamples
         self.outlier_threshold = outlier_threshold
         self.n_threads = n_threads
-        self.verbose = verbose
         self.random_state = random_state
 
     # Fitting
@@ -207,11 +202,12 @@ class GraphClustering(Clusterer):
         self._limit_clusters(len(reference.nodes))
         layers = reference.joined.layer_matrices()
         chosen = partition(graph, self.n_clusters_, seed=self.seed_, layers=layers)
+        labels = agreed(chosen.labels, current_collectives())
         calibration = calibrate(
-            graph, chosen.labels, self.n_clusters_, n_resamples=self.n_resamples, seed=self.seed_
+            graph, labels, self.n_clusters_, n_resamples=self.n_resamples, seed=self.seed_
         )
-        tree = build_levels(graph, chosen.labels, self.n_clusters_, seed=self.seed_)
-        self.index_ = GraphIndex.build(reference, chosen.labels, calibration, self.n_neighbors)
+        tree = build_levels(graph, labels, self.n_clusters_, seed=self.seed_)
+        self.index_ = GraphIndex.build(reference, labels, calibration, self.n_neighbors)
         nodes = self._label_rows(data, reference)
         self.levels_ = dataclasses.replace(tree, leaves=tree.leaves[nodes])
         self._describe(chosen)
@@ -230,7 +226,7 @@ class GraphClustering(Clusterer):
             count_clusters(graph, None, n_rows, self.seed_) if self.n_clusters == "auto" else None
         )
         if self.k_choice_ is not None:
-            self.n_clusters_ = self.k_choice_.k
+            self.n_clusters_ = int(agreed(np.array([self.k_choice_.k]), current_collectives())[0])
             if not self.k_choice_.clear:
                 warnings.warn(self.k_choice_.sentence, UserWarning, stacklevel=5)
 

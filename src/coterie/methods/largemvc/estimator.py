@@ -262,7 +262,7 @@ class LargeMvCNet(CostClusterer):
         scaled = fitting.scale_sample(sample, self.scaler_, params)
         self.inputs_ = fitting.fit_inputs(sample, scaled, self.scaler_, params, generator).to(device)
         seen = self.inputs_.see_scaled(scaled.views, sample.sound, sample.corrupt)
-        start = self._start(sample, seen.rows, k, generator)
+        start = self._start(sample, scaled, seen.rows, k, generator)
         self.view_agreement_ = start.agreement
         labels = torch.from_numpy(agreed(start.labels, current_collectives())).to(device)
         self.network_ = self._build().to(device)
@@ -275,6 +275,7 @@ class LargeMvCNet(CostClusterer):
     def _start(
         self,
         sample: Sample,
+        scaled: fitting.Scaled,
         features: list[Rows],
         k: int,
         generator: torch.Generator,
@@ -282,8 +283,9 @@ class LargeMvCNet(CostClusterer):
         """Partition the graph of the sample, or take k-means of its features."""
         m = self._code_length()
         # Either start needs the graph: the views' agreement and the sharpness of memberships are read off it.
-        comparison = compare_views(sample, self.scaler_, len(sample.sound), generator)
-        joined = join_sample(comparison, sample, k)
+        views = [view.numpy() for view in scaled.views]
+        comparison = compare_views(sample, self.scaler_, views, len(sample.sound), generator)
+        joined = join_sample(comparison, views, sample.sound, k)
         if self.init == "graph":
             labels = partition_views(joined, m, seed=self.seed_)
         else:

@@ -20,7 +20,6 @@ from coterie.graph.compare import Comparison, compare_views
 from coterie.graph.initial import join_sample, partition_views, view_agreement
 from coterie.graph.outliers import scaled_rows, usable
 from coterie.graph.scaling import SAMPLE_ROWS, Sample, draw_sample, fit_scaler
-from coterie.graph.views import join_layers
 from coterie.methods.mvsib.network import MVSIBNetwork
 from coterie.methods.mvsib.pairing import JoinedPairs
 from coterie.methods.mvsib.settings import Settings
@@ -82,8 +81,9 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     if k < 1:
         alone = np.eye(data.n_views)
         return Parts(short, torch.hstack(sample), scaler, None, seed, network, None, alone, seen)
-    comparison = compare_views(drawn, scaler, len(rows), generator)
-    joined = join_sample(comparison, drawn, k, collectives=collectives)
+    scaled = [view.numpy() for view in sample]
+    comparison = compare_views(drawn, scaler, scaled, len(rows), generator)
+    joined = join_sample(comparison, scaled, drawn.sound, k, collectives=collectives)
     labels = agreed(partition_views(joined, params["n_clusters"], seed=seed), collectives)
 
     def join(numbers: np.ndarray) -> sparse.csr_matrix:
@@ -101,10 +101,8 @@ def join_shard(
     """Return the joined graph of the rows of a shard."""
     pieces = list(batches.in_order(numbers))
     views = [np.concatenate(parts) for parts in zip(*pieces, strict=True)]
-    there = batches.views.present_rows(numbers)[:, comparison.views]
-    scaled = [views[v] for v in comparison.views]
-    k = min(n_neighbors, len(numbers) - 1)
-    return join_layers(comparison, scaled, there, k, collectives=batches.collectives).matrix
+    there, k = batches.views.present_rows(numbers), min(n_neighbors, len(numbers) - 1)
+    return join_sample(comparison, views, there, k, collectives=batches.collectives).matrix
 
 
 def prepare_more(
@@ -129,7 +127,8 @@ def prepare_more(
     pairs = None
     if k >= 1:
         drawn = Sample(blocks, there, there, np.zeros_like(there), [], idle)
-        comparison = compare_views(drawn, scaler, len(rows), generator)
+        scaled = [view.numpy() for view in sample]
+        comparison = compare_views(drawn, scaler, scaled, len(rows), generator)
         pairs = JoinedPairs(
             batches, lambda numbers: join_shard(comparison, batches, numbers, k), params["n_partners"]
         )
