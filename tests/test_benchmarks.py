@@ -331,7 +331,9 @@ def test_answers_are_given_both_ways_and_resumed(results, tmp_path, monkeypatch,
     (one,) = json.loads((results / "answers.json").read_text())
     assert len(one["asked"]) == len(one["random"]) == 5
     assert one["asked"][0] == one["random"][0] < 0.8, "three kinds in two clusters"
-    assert one["asked"][-1] > max(one["random"][-1], one["asked"][0] + 0.15), "questions worth asking help more"
+    assert one["asked"][-1] > max(one["random"][-1], one["asked"][0] + 0.15), (
+        "questions worth asking help more"
+    )
     assert "ACC after the answers" in capsys.readouterr().out
 
 

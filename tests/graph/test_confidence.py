@@ -141,7 +141,9 @@ def test_confidence_is_stability_times_the_map_of_the_share_but_never_below_chan
     calibration = Calibration(np.array([0.0, 1.0]), np.array([0.2, 1.0]), np.array([0.9, 0.5]))
     votes = np.array([[3.0, 1.0], [1.0, 3.0], [1.0, 0.0]])
     found = calibration.confidence(votes, np.array([0, 1, 1]))
-    np.testing.assert_allclose(found, [0.9 * (0.2 + 0.75 * 0.8), 0.5, 0.5], rtol=1e-4)  # 0.5 * 0.8 is below chance
+    np.testing.assert_allclose(
+        found, [0.9 * (0.2 + 0.75 * 0.8), 0.5, 0.5], rtol=1e-4
+    )  # 0.5 * 0.8 is below chance
 
 
 @pytest.mark.parametrize(("k", "n_resamples"), [(1, 5), (3, 0), (12, 5)])
