@@ -118,7 +118,7 @@ def test_the_pick_stands_in_bold_beside_every_method_and_the_best_peer(records, 
 
 
 def test_numbers_of_clusters_are_off_by_doublings_on_average(monkeypatch):
-    alone = {"stability": 8, "modularity": 4, "silhouette": 2}
+    alone = {"stability": 8, "modularity": 4, "drop": 2}
     counted = {"data": "digits", "classes": 4, "k": 8, "near": [6, 7], "clear": True, "alone": alone}
     monkeypatch.setattr(
         choices, "read_records", lambda name: {"counting": [counted, {**counted, "k": 4}]}[name]

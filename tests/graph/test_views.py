@@ -70,7 +70,7 @@ def test_a_row_that_lacks_a_view_names_its_neighbours_with_the_weight_of_a_compl
     views[1][3] = np.nan
     graph = build_graph(as_views(views), seed=0, n_neighbors=4).joined
     weights = np.array([layer.weight for layer in graph.layers])
-    indices, edges = directed_weights(graph.layers, graph.there, weights, 1e9)
+    indices, edges = directed_weights(graph.layers, graph.counted, weights, 1e9)
     counts = (indices != MISSING).sum(axis=1)
     totals = edges.sum(axis=1)
     assert counts[3] < counts[4]
@@ -79,13 +79,13 @@ def test_a_row_that_lacks_a_view_names_its_neighbours_with_the_weight_of_a_compl
 
 def test_directed_weights_equal_their_naive_form(joined):
     layer_weights = np.array([layer.weight for layer in joined.layers])
-    indices, edges = directed_weights(joined.layers, joined.there, layer_weights, joined.bandwidth)
+    indices, edges = directed_weights(joined.layers, joined.counted, layer_weights, joined.bandwidth)
     start = 0
     for layer in joined.layers:
         k = layer.neighbours.indices.shape[1]
         fuzzy = fuzzy_weights(layer.neighbours.distances)
-        for i in range(0, len(joined.there), 7):
-            has = sum(a for a, there in zip(layer_weights, joined.there[i], strict=True) if there)
+        for i in range(0, len(joined.counted), 7):
+            has = sum(a for a, there in zip(layer_weights, joined.counted[i], strict=True) if there)
             for j in range(k):
                 naive = layer_weights.sum() / has * layer.weight * fuzzy[i, j] ** (1 / joined.bandwidth)
                 assert edges[i, start + j] == pytest.approx(naive)

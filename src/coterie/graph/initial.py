@@ -140,6 +140,7 @@ def join_sample(
     present: np.ndarray,
     n_neighbors: int,
     *,
+    missing: np.ndarray | None = None,
     collectives: Collectives = ALONE,
 ) -> JoinedGraph:
     """Return the joined graph of rows whose views, all of them, are scaled already.
@@ -150,11 +151,18 @@ def join_sample(
     scaled : sequence of ndarray of shape (n, d)
     present : ndarray of bool, shape (n, v)
     n_neighbors : int
+    missing : ndarray of bool, shape (n, v), optional
+        As `join_layers` takes it.
     collectives : Collectives
     """
     views = comparison.views
     return join_layers(
-        comparison, [scaled[v] for v in views], present[:, views], n_neighbors, collectives=collectives
+        comparison,
+        [scaled[v] for v in views],
+        present[:, views],
+        n_neighbors,
+        missing=None if missing is None else missing[:, views],
+        collectives=collectives,
     )
 
 

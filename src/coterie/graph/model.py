@@ -94,22 +94,25 @@ def build_graph(
     first, groups = first_of_equal(hashes)
     scaled = [np.concatenate([part.scaled[v] for part in parts])[first] for v in range(len(comparison.views))]
     there = np.concatenate([part.there for part in parts])[first]
-    joined = join_layers(comparison, scaled, there, n_neighbors, collectives=collectives)
+    missing = np.concatenate([part.missing for part in parts])[first]
+    joined = join_layers(comparison, scaled, there, n_neighbors, missing=missing, collectives=collectives)
     return ReferenceRows(comparison, joined, sample[first], sample, groups, hashes[first])
 
 
 class Comparable(NamedTuple):
-    """Rows as a comparison takes them, and the hashes of their content."""
+    """Rows as a comparison takes them, where their views are compared and missing, and hashes of their content."""
 
     scaled: list[np.ndarray]
     there: np.ndarray
+    missing: np.ndarray
     hashes: np.ndarray
 
 
 def comparable(comparison: Comparison, data: Views, rows: Any) -> Comparable:
     """Read rows, scale them, and say which of their views count."""
     blocks, present = data.read(rows), data.present_rows(rows)
-    return Comparable(*comparison.scaled(blocks, present), row_hashes(blocks, present))
+    missing = ~present[:, comparison.views]
+    return Comparable(*comparison.scaled(blocks, present), missing, row_hashes(blocks, present))
 
 
 def pieces(numbers: np.ndarray, data: Views) -> Iterator[np.ndarray]:
@@ -416,7 +419,7 @@ def _spread(distances: np.ndarray) -> np.ndarray:
 
 def node_outlier_scores(joined: JoinedGraph) -> np.ndarray:
     """Return the outlier score of every node of a graph, (r,), the weighted mean over its layers."""
-    scores, totals = np.zeros(len(joined.there)), np.zeros(len(joined.there))
+    scores, totals = np.zeros(len(joined.counted)), np.zeros(len(joined.counted))
     for layer in joined.layers:
         own = layer.numbers
         distances, indices = layer.neighbours.distances[own], layer.neighbours.indices[own]

@@ -58,7 +58,8 @@ class JoinedGraph:
     matrix : sparse matrix of shape (n, n)
         Symmetric.
     layers : list of Layer
-    there : ndarray of bool, shape (n, l)
+    counted : ndarray of bool, shape (n, l)
+        Which layers a row has; its edges in them are scaled up to the weight of all.
     scaled : list of ndarray of shape (n, d)
         The scaled rows of each compared view, missing ones filled in.
     bandwidth : float
@@ -67,7 +68,7 @@ class JoinedGraph:
 
     matrix: sparse.csr_matrix
     layers: list[Layer]
-    there: np.ndarray
+    counted: np.ndarray
     scaled: list[np.ndarray]
     bandwidth: float
 
@@ -76,10 +77,10 @@ class JoinedGraph:
         if len(self.layers) == 1:
             return [self.matrix]
         weights = np.array([layer.weight for layer in self.layers])
-        indices, edges = directed_weights(self.layers, self.there, weights, self.bandwidth)
+        indices, edges = directed_weights(self.layers, self.counted, weights, self.bandwidth)
         ends = np.cumsum([0] + [layer.neighbours.indices.shape[1] for layer in self.layers])
         return [
-            symmetric_graph(indices[:, start:stop], edges[:, start:stop], len(self.there))
+            symmetric_graph(indices[:, start:stop], edges[:, start:stop], len(self.counted))
             for start, stop in itertools.pairwise(ends)
         ]
 
@@ -99,7 +100,7 @@ def search_layer(
 
 
 def directed_weights(
-    layers: Sequence[Layer], there: np.ndarray, weights: np.ndarray, bandwidth: float
+    layers: Sequence[Layer], counted: np.ndarray, weights: np.ndarray, bandwidth: float
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Return the neighbours (n, k l) of each row in all layers, side by side, and the weights of the edges.
 
@@ -107,7 +108,7 @@ def directed_weights(
 
     where a_l is the weight of layer l: a row that lacks some layers has the same total weight as one that has all.
     """
-    full = weights.sum() / np.maximum(there @ weights, np.finfo(float).tiny)
+    full = weights.sum() / np.maximum(counted @ weights, np.finfo(float).tiny)
     indices = np.hstack([layer.neighbours.indices for layer in layers])
     edges = [layer.weight * full[:, None] * layer.weights() ** (1 / bandwidth) for layer in layers]
     return indices, np.hstack(edges)
@@ -119,13 +120,15 @@ def join_layers(
     there: np.ndarray,
     n_neighbors: int,
     *,
+    missing: np.ndarray | None = None,
     collectives: Collectives = ALONE,
 ) -> JoinedGraph:
     """Return the weighted sum of the kNN graphs of all layers.
 
     A row that lacks a view is compared in the layers of the views it has. For the concatenated layer the missing
     view becomes the weighted mean of the row's neighbours that have it; twice, for the second graph is better than
-    the first.
+    the first. A view that is there but says nothing (a text without words) or is corrupt is not filled in: its row
+    stays out of the concatenated layer, and is tied less to the others.
 
     Parameters
     ----------
@@ -133,16 +136,20 @@ def join_layers(
     scaled : sequence of ndarray of shape (n, d)
         The compared views.
     there : ndarray of bool, shape (n, views)
+        Where a view of a row is compared.
     n_neighbors : int
+    missing : ndarray of bool, shape (n, views), optional
+        Where a row lacks a view; by default wherever it is not compared.
     collectives : Collectives
         Processes that have the same rows and share the search.
     """
+    missing = ~there if missing is None else missing
     weights = comparison.layer_weights()
     bandwidth = _SEVERAL if len(weights) > 1 else 1.0
     layers = comparison.layers(scaled, there)
 
-    def graph(searched: list[Layer], present: np.ndarray, of: np.ndarray) -> sparse.csr_matrix:
-        return symmetric_graph(*directed_weights(searched, present, of, bandwidth), len(there))
+    def graph(searched: list[Layer], counted: np.ndarray, of: np.ndarray) -> sparse.csr_matrix:
+        return symmetric_graph(*directed_weights(searched, counted, of, bandwidth), len(there))
 
     n_single = len(scaled)
     single = [
@@ -150,21 +157,21 @@ def join_layers(
         for i in range(n_single)
     ]
     if len(weights) == n_single:
-        return JoinedGraph(graph(single, there, weights), single, there, list(scaled), bandwidth)
+        return JoinedGraph(graph(single, ~missing, weights), single, ~missing, list(scaled), bandwidth)
     table, filled = layers.tables[-1], list(scaled)
-    whole = there.all(axis=1)
-    matrix = graph(single, there, weights[:-1]) if not whole.all() else None
-    present = np.column_stack([there, np.ones(len(there), dtype=bool)])
+    matrix = graph(single, ~missing, weights[:-1]) if missing.any() else None
+    counted = np.column_stack([~missing, np.ones(len(there), dtype=bool)])
     for _ in range(_FILLS):
         if matrix is not None:
             filled = [fill(rows, there[:, v], matrix) for v, rows in enumerate(scaled)]
             table = comparison.concatenated(filled)
-        last = search_layer(table, present[:, -1], n_neighbors, weights[-1], collectives)
-        joined = graph([*single, last], present, weights)
+        whole = (there | missing).all(axis=1)
+        last = search_layer(table, whole, n_neighbors, weights[-1], collectives)
+        joined = graph([*single, last], counted, weights)
         if matrix is None:
             break
         matrix = joined
-    return JoinedGraph(joined, [*single, last], present, filled, bandwidth)
+    return JoinedGraph(joined, [*single, last], counted, filled, bandwidth)
 
 
 def fill(rows: np.ndarray, there: np.ndarray, graph: sparse.csr_matrix) -> np.ndarray:

@@ -285,7 +285,7 @@ class LargeMvCNet(CostClusterer):
         # Either start needs the graph: the views' agreement and the sharpness of memberships are read off it.
         views = [view.numpy() for view in scaled.views]
         comparison = compare_views(sample, self.scaler_, views, len(sample.sound), generator)
-        joined = join_sample(comparison, views, sample.sound, k)
+        joined = join_sample(comparison, views, sample.sound, k, missing=~sample.there)
         if self.init == "graph":
             labels = partition_views(joined, m, seed=self.seed_)
         else:

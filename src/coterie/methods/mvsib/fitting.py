@@ -83,7 +83,7 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
         return Parts(short, torch.hstack(sample), scaler, None, seed, network, None, alone, seen)
     scaled = [view.numpy() for view in sample]
     comparison = compare_views(drawn, scaler, scaled, len(rows), generator)
-    joined = join_sample(comparison, scaled, drawn.sound, k, collectives=collectives)
+    joined = join_sample(comparison, scaled, drawn.sound, k, missing=~drawn.there, collectives=collectives)
     labels = agreed(partition_views(joined, params["n_clusters"], seed=seed), collectives)
 
     def join(numbers: np.ndarray) -> sparse.csr_matrix:
