@@ -433,7 +433,7 @@ def node_outlier_scores(joined: JoinedGraph) -> np.ndarray:
 def medoids(table: np.ndarray, labels: np.ndarray, confidence: np.ndarray, n_clusters: int) -> np.ndarray:
     """Return the row of each cluster that is nearest to the cluster's mean, (k,), among its surer half.
 
-    Of all rows of a cluster it has the least sum of squared distances to the others.
+    Of all rows of a cluster it has the least sum of squared distances to the others; -1 for a cluster without rows.
 
     Parameters
     ----------
@@ -446,8 +446,8 @@ def medoids(table: np.ndarray, labels: np.ndarray, confidence: np.ndarray, n_clu
     >>> medoids(np.array([[0.0], [1.0], [2.5], [9.0]]), np.array([0, 0, 0, 1]), np.ones(4), 2)
     array([1, 3])
     """
-    chosen = np.zeros(n_clusters, dtype=np.int64)
-    for cluster in range(n_clusters):
+    chosen = np.full(n_clusters, -1)
+    for cluster in np.unique(labels):
         own = np.flatnonzero(labels == cluster)
         centre = table[own].mean(axis=0, dtype=np.float64)
         sure = own[confidence[own] >= np.median(confidence[own])]

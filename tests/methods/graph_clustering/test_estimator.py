@@ -555,3 +555,14 @@ def test_processes_together_find_what_one_finds(collectives_of_threads, several,
         np.testing.assert_array_equal(model.outlier_score_, alone.outlier_score_)
         np.testing.assert_array_equal(model.labels_at(6), alone.labels_at(6))
         np.testing.assert_array_equal(model.exemplar_indices_, alone.exemplar_indices_)
+
+
+def test_a_cluster_whose_rows_all_have_an_empty_view_has_an_exemplar():
+    rng = np.random.default_rng(0)
+    kind = np.repeat([0, 1, 2], 40)
+    words = np.eye(3)[kind] * 9 + rng.normal(size=(120, 3))
+    links = np.eye(3)[kind] * 9 + rng.normal(size=(120, 3))
+    links[kind == 2] = 0.0
+    model = model_of(3).fit([words, links])
+    assert accuracy(kind, model.labels_) == 1.0
+    np.testing.assert_array_equal(model.labels_[model.exemplar_indices_], [0, 1, 2])

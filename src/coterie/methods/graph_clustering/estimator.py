@@ -31,7 +31,6 @@ from coterie.graph.model import (
     build_graph,
     comparable,
     medoids,
-    node_outlier_scores,
     pieces,
 )
 from coterie.graph.quality import Quality
@@ -247,11 +246,14 @@ class GraphClustering(Clusterer):
         table = index.layers[-1].index.rows
         own = index.layers[-1].numbers
         among = medoids(table, index.labels[own], index.confidence[own], self.n_clusters_)
-        self.exemplar_indices_ = reference.nodes[own[among]]
+        surest = np.lexsort((-index.confidence, index.labels))
+        surest = surest[np.searchsorted(index.labels[surest], np.arange(self.n_clusters_))]
+        # A cluster whose rows all have an empty view has none in the concatenated layer.
+        self.exemplar_indices_ = reference.nodes[np.where(among >= 0, own[among], surest)]
         if len(reference.sample) == data.n_rows:
             nodes = reference.groups
             self.labels_, self.confidence_ = index.labels[nodes], index.confidence[nodes].astype(np.float32)
-            self.outlier_score_ = node_outlier_scores(reference.joined)[nodes]
+            self.outlier_score_ = index.outlier_scores[nodes]
         else:
             together = current_collectives()
             found: tuple[Pieces, ...] = (Pieces(), Pieces(), Pieces(), Pieces())
