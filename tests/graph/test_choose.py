@@ -15,7 +15,15 @@ from tests.graph.planted import (
 
 from coterie import as_views
 from coterie.graph import choose
-from coterie.graph.choose import joins_islands, large_islands, mean_score, partition
+from coterie.graph.candidates import with_layers
+from coterie.graph.choose import (
+    EXPONENTS,
+    choose_exponent,
+    joins_islands,
+    large_islands,
+    mean_scores,
+    partition,
+)
 from coterie.graph.initial import graph_of_rows
 from coterie.graph.model import build_graph
 from coterie.graph.quality import Quality
@@ -33,6 +41,7 @@ def partition_of(rows, n_clusters, seed=0):
 PLANTED = {
     "even blobs": (blobs, ([60] * 4,), 4, 0.95),
     "uneven blobs": (blobs, ([300, 80, 30, 20],), 4, 0.95),
+    "a large blob and small ones nearby": (blobs, ([1500, 100, 100, 60, 40], 6, 1.0, 4.5), 5, 0.95),
     "rings": (rings, (400,), 2, 0.95),
     "a long group beside small ones": (long_group_beside_small_ones, (), 3, 0.95),
     "duplicates": (answers, (), 3, 0.95),
@@ -54,25 +63,76 @@ def test_planted_groups_are_found(case):
 
 
 def test_the_chosen_partition_has_the_highest_score_of_all_that_were_tried():
-    for rows, k in ((blobs([60, 50, 40], distance=3.0)[0], 3), (of_parts([30] * 6)[0], 6)):
-        chosen, _ = partition_of(rows, k)
+    sets = (blobs([60, 50, 40], distance=3.0), of_parts([30] * 6), blobs([900, 60, 50, 40], distance=4.5))
+    for rows, truth in sets:
+        chosen, _ = partition_of(rows, truth.max() + 1)
         assert len(chosen.tried) > 1
-        best = max(chosen.tried, key=lambda one: one.score)
+        best = max(chosen.tried, key=lambda one: one.scores[EXPONENTS.index(chosen.exponent)])
         assert (chosen.origin, chosen.quality) == (best.origin, best.quality)
 
 
 def test_the_quality_is_that_of_the_labels():
     graph = build_graph(as_views(blobs([60, 50, 40], distance=3.0)[0]), seed=0).joined.matrix
     chosen = partition(graph, 3, seed=0)
-    assert chosen.quality.score == pytest.approx(Quality.of(graph, chosen.labels, 3).score)
-    assert chosen.quality.score == pytest.approx(max(one.score for one in chosen.tried))
+    assert chosen.quality == Quality.of(graph, chosen.labels, 3)
 
 
 def test_with_several_layers_the_score_is_the_mean_over_layers():
     graph = build_graph(as_views(of_parts([30] * 6)[0]), seed=0).joined
     layers = graph.layer_matrices()
     chosen = partition(graph.matrix, 6, seed=0, layers=layers)
-    assert max(one.score for one in chosen.tried) == pytest.approx(mean_score(layers, chosen.labels, 6))
+    place = EXPONENTS.index(chosen.exponent)
+    highest = max(one.scores[place] for one in chosen.tried)
+    assert highest == pytest.approx(mean_scores(layers, chosen.labels, 6)[place])
+
+
+def test_a_large_cluster_is_cut_by_the_judge_of_even_sizes_and_not_by_the_one_that_is_taken():
+    rows, truth = blobs([900, 60, 50, 40], distance=4.5)
+    graph = build_graph(as_views(rows), seed=0)
+    chosen = partition(graph.joined.matrix, 4, seed=0)
+    even = max(chosen.tried, key=lambda one: one.scores[0])
+    assert accuracy(truth, even.labels[graph.groups]) < 0.6
+    assert accuracy(truth, chosen.labels[graph.groups]) > 0.95
+
+
+def test_the_same_partition_by_both_judges_needs_no_resamples():
+    labels = np.array([0, 0, 1, 1])
+    assert choose_exponent([labels, 1 - labels], None) == 0
+
+
+@pytest.mark.parametrize(
+    ("gains", "taken"), [([0.3, 0.1, 0.2], 1), ([0.5, -0.4, 0.1], 0), ([0.0, 0.0, 0.0], 0)]
+)
+def test_the_second_partition_is_taken_where_it_recurs_more_by_more_than_a_standard_error(gains, taken):
+    first, second = np.array([0, 0, 1]), np.array([0, 1, 1])
+
+    class Counted:
+        def recurrence(self, labels):
+            return 0.5 + np.array(gains) * (labels == second).all()
+
+    assert choose_exponent([first, second], Counted()) == taken
+
+
+def test_rows_that_lack_a_view_do_not_become_communities_of_the_concatenated_layer():
+    rows, truth = of_parts([40] * 6)
+    rows[1][::2] = np.nan
+    graph = build_graph(as_views(rows), seed=0).joined
+    layers = graph.layer_matrices()
+    few = [layers[0], layers[1], sparse.csr_matrix(layers[2].multiply(np.outer(*[np.arange(240) % 2] * 2)))]
+    proposed = list(
+        with_layers(
+            graph.matrix,
+            [("concatenated", few[-1])],
+            6,
+            None,
+            lambda one, own: choose.propose(one, 6, 0, own),
+        )
+    )
+    concatenated = [labels for origin, labels in proposed if origin.startswith("concatenated")]
+    assert len(concatenated) > 6
+    for labels in concatenated:
+        assert len(np.unique(labels)) == 6
+    assert max(accuracy(truth[1::2], labels[1::2]) for labels in concatenated) > 0.9
 
 
 def test_the_mean_score_weighs_layers_by_their_weight():
@@ -80,19 +140,21 @@ def test_the_mean_score_weighs_layers_by_their_weight():
     halves = [rng.random((8, 8)) * size for size in (1.0, 5.0)]
     layers = [sparse.csr_matrix(half + half.T) for half in halves]
     labels = np.arange(8) % 3
-    naive = sum(layer.sum() * Quality.of(layer, labels, 3).score for layer in layers)
-    assert mean_score(layers, labels, 3) == pytest.approx(naive / sum(layer.sum() for layer in layers))
+    weight = sum(layer.sum() for layer in layers)
+    for exponent, score in zip(EXPONENTS, mean_scores(layers, labels, 3), strict=True):
+        naive = sum(layer.sum() * Quality.of(layer, labels, 3).score(exponent) for layer in layers)
+        assert score == pytest.approx(naive / weight)
 
 
 def test_no_partition_of_a_small_graph_scores_higher():
     rows = blobs([4, 3, 3], d=3, distance=2.5, seed=4)[0]
     graph = graph_of_rows(rows, 3).matrix
     best = max(
-        Quality.of(graph, np.array(labels), 3).score
+        Quality.of(graph, np.array(labels), 3).score(0.5)
         for labels in itertools.product(range(3), repeat=10)
         if len(set(labels)) == 3
     )
-    assert partition(graph, 3, seed=0).quality.score == pytest.approx(best)
+    assert max(one.scores[0] for one in partition(graph, 3, seed=0).tried) == pytest.approx(best)
 
 
 def test_the_same_seed_gives_the_same_labels():

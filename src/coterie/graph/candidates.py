@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import graspologic_native
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import lobpcg
+from scipy.special import xlogy
 from sklearn.cluster import KMeans
 
 from coterie.data.scaling import unit_rows
@@ -27,7 +28,7 @@ _STEPS = 300
 _ROUNDS = 30
 _LEAST_GAIN = 1e-9
 _SWEEPS = 6
-_NEAR = 3
+_NEAR = 4
 
 
 def communities(graph: sparse.csr_matrix, resolution: float, seed: int) -> np.ndarray:
@@ -68,6 +69,16 @@ def renumbered(labels: np.ndarray) -> np.ndarray:
     ranks = np.empty(len(first), dtype=np.int64)
     ranks[np.argsort(first)] = np.arange(len(first))
     return ranks[inverse]
+
+
+def different(proposals: Iterable[tuple[str, np.ndarray]]) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the partitions that are not the same as an earlier one but for the names of clusters."""
+    known = set()
+    for origin, labels in proposals:
+        content = renumbered(labels).astype(np.int32).tobytes()
+        if content not in known:
+            known.add(content)
+            yield origin, labels
 
 
 class Merge(NamedTuple):
@@ -204,12 +215,16 @@ def refine_labels(
 
 
 def search_communities(
-    layers: Sequence[sparse.csr_matrix], fine: np.ndarray, labels: np.ndarray, n_clusters: int
+    layers: Sequence[sparse.csr_matrix],
+    fine: np.ndarray,
+    labels: np.ndarray,
+    n_clusters: int,
+    exponent: float,
 ) -> np.ndarray:
     """Move whole communities to another cluster while the mean J over layers rises, and return the labels (n,).
 
     A community first takes the cluster that most of its rows have. Where a move of single rows would not pay, that
-    of a community of them may: it is tried with the three clusters that it has most ties with.
+    of a community of them may: it is tried with the clusters that it has most ties with.
 
     Parameters
     ----------
@@ -219,13 +234,15 @@ def search_communities(
     labels : ndarray of shape (n,)
         No cluster is empty.
     n_clusters : int
+    exponent : float
+        Of the entropy in J.
 
     Examples
     --------
     >>> pairs = np.kron(np.eye(2), np.full((10, 10), 0.1))
     >>> groups = sparse.csr_matrix(np.kron(np.eye(4), np.ones((5, 5))) + pairs)
     >>> fine, wrong = np.repeat(range(4), 5), np.repeat([0, 1, 1, 1], 5)
-    >>> search_communities([groups], fine, wrong, 2)[::5]
+    >>> search_communities([groups], fine, wrong, 2, 0.5)[::5]
     array([0, 0, 1, 1])
     """
     count = int(fine.max()) + 1
@@ -234,60 +251,87 @@ def search_communities(
     overlap = np.zeros((count, n_clusters))
     np.add.at(overlap, (fine, labels), 1)
     cluster = overlap.argmax(axis=1)
-    if len(np.unique(cluster)) < n_clusters:
+    sizes = np.bincount(cluster, minlength=n_clusters)
+    if sizes.min() == 0:
         return labels
-    tables = [block_weights(layer, fine, count) for layer in layers]
-    weights = np.array([table.sum() for table in tables])
-    ties = [_by_cluster(table, cluster, n_clusters) for table in tables]  # from communities to clusters
-    blocks = [_by_cluster(tie.T, cluster, n_clusters) for tie in ties]
-
-    def score(tables: Sequence[np.ndarray]) -> float:
-        return float(weights @ [Quality.of_blocks(table).score for table in tables])
-
-    best, sizes = score(blocks), np.bincount(cluster, minlength=n_clusters)
+    layers = [layer for layer in layers if layer.nnz]
+    weights = [float(layer.sum()) for layer in layers]
+    tables = [_Ties(block_weights(layer, fine, count), cluster, n_clusters) for layer in layers]
     for _ in range(_SWEEPS):
         moved = False
         for one in range(count):
             own = cluster[one]
             if sizes[own] == 1:
                 continue
-            for other in np.argsort(-sum(tie[one] for tie in ties))[: _NEAR + 1]:
-                if other == own:
-                    continue
-                trial = [
-                    _moved_blocks(block, tie[one], table[one, one], own, other)
-                    for block, tie, table in zip(blocks, ties, tables, strict=True)
-                ]
-                gained = score(trial)
-                if gained > best + _LEAST_GAIN:
-                    best, blocks, moved, cluster[one] = gained, trial, True, other
-                    sizes[own], sizes[other] = sizes[own] - 1, sizes[other] + 1
-                    for tie, table in zip(ties, tables, strict=True):
-                        tie[:, own] -= table[:, one]
-                        tie[:, other] += table[:, one]
-                    break
+            scores = np.dot(weights, [table.scores(one, own, exponent) for table in tables])
+            ties = np.dot(weights, [table.ties[one] for table in tables])
+            far = np.argsort(-ties, kind="stable")[_NEAR:]
+            scores[far[far != own]] = -np.inf
+            best = int(scores.argmax())
+            if scores[best] > scores[own] + _LEAST_GAIN * sum(weights):
+                for table in tables:
+                    table.move(one, own, best)
+                cluster[one], moved = best, True
+                sizes[own], sizes[best] = sizes[own] - 1, sizes[best] + 1
         if not moved:
             break
     return cluster[fine]
 
 
-def _by_cluster(table: np.ndarray, cluster: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return the columns of a table (r, m) summed up by the cluster of each, (r, k)."""
-    return table @ np.eye(n_clusters)[cluster]
+class _Ties:
+    """The share of a layer's weight between communities, between communities and clusters, and between clusters.
+
+    Parameters
+    ----------
+    table : ndarray of shape (m, m)
+    cluster : ndarray of shape (m,)
+        Of each community.
+    n_clusters : int
+    """
+
+    def __init__(self, table: np.ndarray, cluster: np.ndarray, n_clusters: int) -> None:
+        self.table = table / table.sum()
+        self.volumes = self.table.sum(axis=1)
+        members = np.eye(n_clusters)[cluster]
+        self.ties = self.table @ members
+        self.blocks = members.T @ self.ties
+
+    def scores(self, one: int, own: int, exponent: float) -> np.ndarray:
+        """Return J with a community in each of the clusters, (k,); only the lines of two clusters differ."""
+        inside, volume = self.table[one, one], self.volumes[one]
+        others, blocks = self._without(one, own)
+        terms = _x_log_x(blocks)
+        gains = _x_log_x(blocks + others) - terms
+        sums = terms.sum() + 2 * (gains.sum(axis=1) - np.diagonal(gains))
+        sums += _x_log_x(np.diagonal(blocks) + 2 * others + inside) - np.diagonal(terms)
+        volumes = self.blocks.sum(axis=1)
+        volumes[own] = max(volumes[own] - volume, 0.0)
+        terms = _x_log_x(volumes)
+        entropy = np.maximum(terms - _x_log_x(volumes + volume) - terms.sum(), np.finfo(float).tiny)
+        return np.asarray((sums + 2 * entropy) / entropy**exponent)
+
+    def move(self, one: int, own: int, other: int) -> None:
+        """Take a community from its own cluster to another."""
+        others, self.blocks = self._without(one, own)
+        self.blocks[other] += others
+        self.blocks[:, other] += others
+        self.blocks[other, other] += self.table[one, one]
+        self.ties[:, own] -= self.table[:, one]
+        self.ties[:, other] += self.table[:, one]
+
+    def _without(self, one: int, own: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ties of a community to the other communities of each cluster, (k,), and blocks without it."""
+        others, blocks = self.ties[one].copy(), self.blocks.copy()
+        others[own] -= self.table[one, one]
+        others = np.maximum(others, 0.0)  # rounding
+        blocks[own] -= others
+        blocks[:, own] -= others
+        blocks[own, own] -= self.table[one, one]
+        return others, np.maximum(blocks, 0.0)
 
 
-def _moved_blocks(blocks: np.ndarray, ties: np.ndarray, inside: float, own: int, other: int) -> np.ndarray:
-    """Return the weight between clusters (k, k) after a community with these ties (k,) has moved."""
-    moved = blocks.copy()
-    moved[own] -= ties
-    moved[:, own] -= ties
-    moved[own, own] += inside
-    rest = ties.copy()
-    rest[own] -= inside
-    moved[other] += rest
-    moved[:, other] += rest
-    moved[other, other] += inside
-    return np.maximum(moved, 0.0)
+def _x_log_x(values: np.ndarray) -> np.ndarray:
+    return np.asarray(xlogy(values, values))
 
 
 def spectral_embedding(graph: sparse.csr_matrix, n_components: int) -> np.ndarray:
@@ -380,3 +424,35 @@ def merged_candidates(
             for linkage in LINKAGES:
                 clusters = merged_labels(agglomerate(blocks, linkage, owner), count, n_clusters)
                 yield f"Leiden {resolution:g}, {linkage} linkage", clusters[fine]
+
+
+def with_layers(
+    graph: sparse.csr_matrix,
+    layers: Sequence[tuple[str, sparse.csr_matrix]],
+    n_clusters: int,
+    islands: np.ndarray | None,
+    propose: Callable[[sparse.csr_matrix, np.ndarray | None], Iterator[tuple[str, np.ndarray]]],
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield what is proposed for a graph, and for some of its layers.
+
+    Rows that lack a view are not in its layer; they take the cluster that they have most ties with in the graph.
+
+    Parameters
+    ----------
+    graph : sparse matrix of shape (n, n)
+    layers : sequence of name and sparse matrix of shape (n, n)
+    n_clusters : int
+    islands : ndarray of shape (n,), optional
+    propose : callable
+        Yields partitions of a graph, with their origin; it also takes the islands.
+    """
+    yield from propose(graph, islands)
+    for name, layer in layers:
+        here = np.flatnonzero(np.diff(layer.indptr))
+        if len(here) < max(2, n_clusters):
+            continue
+        ties = graph[:, here]
+        for origin, some in propose(layer[here][:, here], None if islands is None else islands[here]):
+            labels = row_ties(ties, some, n_clusters).argmax(axis=1)
+            labels[here] = some
+            yield f"{name}, {origin}", labels

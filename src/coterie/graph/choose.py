@@ -15,31 +15,36 @@ from scipy.sparse.csgraph import connected_components
 from coterie.graph.candidates import (
     absorbed_communities,
     communities,
+    different,
     merged_candidates,
     refine_labels,
     renumbered,
     search_communities,
     spectral_embedding,
     spectral_labels,
+    with_layers,
 )
 from coterie.graph.matching import adjusted_rand, matched, shared_rows
 from coterie.graph.quality import Quality
+from coterie.graph.resampling import N_RESAMPLES, Resamples
 
+EXPONENTS = (0.5, 0.75)
 _LEAST_TRIALS, _MOST_TRIALS = 2, 8
 _ALIKE = 0.9
 _TRIAL_ROWS = 20_000
 _SPECTRAL_ROWS = 5_000
 _SPECTRAL_STARTS = 3
 _LEAST_SHARE = 0.05
+_LEAST_RECURRENCE = 0.01
 _SEARCHED = 3
 _SEARCH_RESOLUTION = 16.0
 
 
 class Tried(NamedTuple):
-    """A candidate: where it comes from, the J by which it is judged, its quality on the whole graph, its labels."""
+    """A candidate: where it comes from, its J for each exponent, its quality on the whole graph, its labels."""
 
     origin: str
-    score: float
+    scores: tuple[float, ...]
     quality: Quality
     labels: np.ndarray
 
@@ -55,6 +60,8 @@ class Partition:
     quality : Quality
     origin : str
         How the partition was found.
+    exponent : float
+        Of the entropy in the J by which it was chosen.
     tried : tuple of Tried
         Every candidate.
     """
@@ -62,6 +69,7 @@ class Partition:
     labels: np.ndarray
     quality: Quality
     origin: str
+    exponent: float
     tried: tuple[Tried, ...]
 
 
@@ -71,13 +79,17 @@ def partition(
     *,
     seed: int,
     layers: Sequence[sparse.csr_matrix] = (),
+    resamples: Resamples | None = None,
 ) -> Partition:
-    r"""Return the partition of a symmetric graph into k clusters with the highest :math:`J = I / \sqrt H`.
+    r"""Return the partition of a symmetric graph into k clusters with the highest :math:`J = I / H^\alpha`.
 
     Candidates are communities at three resolutions, merged to k clusters by two linkages, and, up to 5,000 rows,
     spectral clustering; each is refined row by row. Of the best three, whole communities are moved to other clusters
     while J rises; and candidates that are like the best one vote. Graphs are searched from two seeds, small ones from
     up to eight, for there a single row decides more.
+
+    The exponent :math:`\alpha` is 1/2, which suits clusters of similar size, or 3/4, which suits very different ones.
+    Where the two disagree, resampled graphs decide (`choose_exponent`).
 
     A graph of several layers, one a view and one of all views concatenated, is also partitioned by its last layer
     alone, and J is the weighted mean over layers, :math:`\sum_l w_l J_l / \sum_l w_l`. So a view that cannot tell two
@@ -94,6 +106,8 @@ def partition(
     seed : int
     layers : sequence of sparse matrix of shape (n, n)
         Whose sum the graph is; none where there is a single view.
+    resamples : Resamples, optional
+        Of the graph; by default five.
 
     Examples
     --------
@@ -102,47 +116,78 @@ def partition(
     array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1])
     """
     n_rows = graph.shape[0]
-    if n_clusters in (1, n_rows):
-        labels = np.zeros(n_rows, dtype=np.int64) if n_clusters == 1 else np.arange(n_rows)
-        quality = Quality.of(graph, labels, n_clusters)
-        return Partition(labels, quality, "trivial", (Tried("trivial", quality.score, quality, labels),))
     judged = layers if len(layers) > 1 else [graph]
     rng = np.random.default_rng(seed)
+
+    def scored(origin: str, labels: np.ndarray) -> Tried:
+        quality = Quality.of(graph, labels, n_clusters)
+        return Tried(origin, mean_scores(judged, labels, n_clusters), quality, labels)
+
+    if n_clusters in (1, n_rows):
+        labels = np.zeros(n_rows, dtype=np.int64) if n_clusters == 1 else np.arange(n_rows)
+        only = scored("trivial", labels)
+        return Partition(labels, only.quality, only.origin, EXPONENTS[0], (only,))
     islands = large_islands(graph, n_clusters)
 
-    def refined(origin: str, proposed: np.ndarray) -> Tried:
-        labels = refine_labels(graph, proposed, n_clusters, rng)
-        score = mean_score(judged, labels, n_clusters)
-        return Tried(origin, score, Quality.of(graph, labels, n_clusters), labels)
+    def refined(proposals: Iterable[tuple[str, np.ndarray]]) -> list[Tried]:
+        return [
+            scored(origin, refine_labels(graph, labels, n_clusters, rng))
+            for origin, labels in different(proposals)
+            if len(np.unique(labels)) == n_clusters
+            and (islands is None or not joins_islands(labels, islands))
+        ]
 
-    def allowed(proposed: np.ndarray) -> bool:
-        whole = len(np.unique(proposed)) == n_clusters
-        return whole and (islands is None or not joins_islands(proposed, islands))
-
-    proposals = propose(graph, n_clusters, seed, judged[-1] if len(layers) > 1 else None, islands)
-    tried = [refined(origin, labels) for origin, labels in different(proposals) if allowed(labels)]
+    tried = refined(
+        with_layers(
+            graph,
+            [("concatenated views", judged[-1])] if len(judged) > 1 else [],
+            n_clusters,
+            islands,
+            lambda one, own: propose(one, n_clusters, seed, own),
+        )
+    )
     if not tried:
-        tried = [refined("absorbed communities", absorbed_communities(graph, n_clusters, seed))]
-    tried.sort(key=lambda one: -one.score)
+        tried = [scored("absorbed communities", absorbed_communities(graph, n_clusters, seed))]
     fine = communities(graph, _SEARCH_RESOLUTION, seed)
+    tried.sort(key=lambda one: -one.scores[0])
     later = [
-        (f"{one.origin}, communities moved", search_communities(judged, fine, one.labels, n_clusters))
+        (
+            f"{one.origin}, communities moved",
+            search_communities(judged, fine, one.labels, n_clusters, EXPONENTS[0]),
+        )
         for one in tried[:_SEARCHED]
     ]
     later.append(("vote", vote_of_similar([one.labels for one in tried], n_clusters)))
-    tried += [refined(origin, labels) for origin, labels in different(later) if allowed(labels)]
-    best = max(tried, key=lambda one: one.score)
-    return Partition(renumbered(best.labels), best.quality, best.origin, tuple(tried))
+    tried += refined(later)
+    best = [max(tried, key=lambda one, e=e: one.scores[e]) for e in range(len(EXPONENTS))]  # type: ignore[misc]
+    if resamples is None or len(resamples) == 0:
+        resamples = Resamples(graph, n_clusters, n_resamples=N_RESAMPLES, seed=seed, layers=layers)
+    chosen = choose_exponent([one.labels for one in best], resamples)
+    one = best[chosen]
+    return Partition(renumbered(one.labels), one.quality, one.origin, EXPONENTS[chosen], tuple(tried))
 
 
-def different(proposals: Iterable[tuple[str, np.ndarray]]) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the partitions that are not the same as an earlier one but for the names of clusters."""
-    known = set()
-    for origin, labels in proposals:
-        content = renumbered(labels).astype(np.int32).tobytes()
-        if content not in known:
-            known.add(content)
-            yield origin, labels
+def choose_exponent(partitions: Sequence[np.ndarray], resamples: Resamples) -> int:
+    """Return which of two partitions (n,) to take: the second where resampled graphs bring it back more clearly.
+
+    A partition recurs in a resampled graph as far as one of the candidates of that graph is like it. The second is
+    taken where its recurrence is higher by more than a hundredth and one standard error. Where sizes are very
+    different, a judge that prefers even sizes cuts large clusters somewhere, and elsewhere in every resample.
+
+    Examples
+    --------
+    >>> graph = sparse.csr_matrix(np.kron(np.diag([1.0, 1.0, 1.0]), np.ones((6, 6))))
+    >>> islands, cut = np.repeat([0, 1, 2], 6), np.repeat([0, 1, 0], [12, 3, 3])
+    >>> resamples = Resamples(graph, 3, n_resamples=3, seed=0)
+    >>> choose_exponent([cut, islands], resamples), choose_exponent([islands, cut], resamples)
+    (1, 0)
+    """
+    first, second = (renumbered(labels) for labels in partitions)
+    if (first == second).all():
+        return 0
+    gains = resamples.recurrence(second) - resamples.recurrence(first)
+    error = gains.std(ddof=1) / len(gains) ** 0.5 if len(gains) > 1 else 0.0
+    return int(gains.mean() > max(error, _LEAST_RECURRENCE))
 
 
 def vote_of_similar(partitions: Sequence[np.ndarray], n_clusters: int) -> np.ndarray:
@@ -166,39 +211,37 @@ def vote_of_similar(partitions: Sequence[np.ndarray], n_clusters: int) -> np.nda
     return votes.argmax(axis=1)
 
 
-def mean_score(layers: Sequence[sparse.csr_matrix], labels: np.ndarray, n_clusters: int) -> float:
-    """Return the mean of J over the layers of a graph, by their weight.
+def mean_scores(
+    layers: Sequence[sparse.csr_matrix], labels: np.ndarray, n_clusters: int
+) -> tuple[float, ...]:
+    """Return for each exponent the mean of J over the layers of a graph, by their weight.
 
     Examples
     --------
     >>> islands, noise = sparse.csr_matrix(np.kron(np.eye(2), np.ones((2, 2)))), sparse.csr_matrix(np.ones((4, 4)))
-    >>> round(mean_score([islands, noise], np.array([0, 0, 1, 1]), 2), 4)  # a third of what the islands say
+    >>> round(mean_scores([islands, noise], np.array([0, 0, 1, 1]), 2)[0], 4)  # a third of what the islands say
     0.2775
     """
     weights = [float(layer.sum()) for layer in layers]
-    scores = [Quality.of(layer, labels, n_clusters).score for layer in layers]
-    return float(np.dot(weights, scores) / max(sum(weights), np.finfo(float).tiny))
+    whole = max(sum(weights), np.finfo(float).tiny)
+    qualities = [Quality.of(layer, labels, n_clusters) for layer in layers]
+    return tuple(
+        float(np.dot(weights, [quality.score(exponent) for quality in qualities])) / whole
+        for exponent in EXPONENTS
+    )
 
 
 def propose(
-    graph: sparse.csr_matrix,
-    n_clusters: int,
-    seed: int,
-    concatenated: sparse.csr_matrix | None,
-    islands: np.ndarray | None,
+    graph: sparse.csr_matrix, n_clusters: int, seed: int, islands: np.ndarray | None
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield partitions of the graph, and of its concatenated layer where there is one, with their origin."""
+    """Yield partitions of a graph into k clusters, with their origin."""
     n_rows = graph.shape[0]
-    for name, source in (("", graph), ("concatenated views, ", concatenated)):
-        if source is None:
-            continue
-        for trial in range(int(np.clip(_TRIAL_ROWS // n_rows, _LEAST_TRIALS, _MOST_TRIALS))):
-            for origin, labels in merged_candidates(source, n_clusters, seed + trial, islands=islands):
-                yield name + origin, labels
-        if n_rows <= _SPECTRAL_ROWS:
-            embedding = spectral_embedding(source, n_clusters)
-            for start in range(_SPECTRAL_STARTS):
-                yield f"{name}spectral", spectral_labels(embedding, n_clusters, seed + start)
+    for trial in range(int(np.clip(_TRIAL_ROWS // n_rows, _LEAST_TRIALS, _MOST_TRIALS))):
+        yield from merged_candidates(graph, n_clusters, seed + trial, islands=islands)
+    if n_rows <= _SPECTRAL_ROWS:
+        embedding = spectral_embedding(graph, n_clusters)
+        for start in range(_SPECTRAL_STARTS):
+            yield "spectral", spectral_labels(embedding, n_clusters, seed + start)
 
 
 def large_islands(graph: sparse.csr_matrix, n_clusters: int) -> np.ndarray | None:

@@ -10,12 +10,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.isotonic import IsotonicRegression
 
-from coterie.graph.candidates import absorbed_communities, merged_candidates, refine_labels
-from coterie.graph.choose import different
 from coterie.graph.matching import matched
-from coterie.graph.quality import Quality, row_ties
+from coterie.graph.quality import row_ties
+from coterie.graph.resampling import Resamples
 
-_RESOLUTION = 4.0
 _KNOTS = 64
 _LESS = 1e-5
 
@@ -99,59 +97,44 @@ def memberships(votes: np.ndarray, labels: np.ndarray, confidence: np.ndarray) -
 
 
 def resampled_agreement(
-    graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int, n_resamples: int, seed: int
+    labels: np.ndarray, resamples: Resamples, n_clusters: int, exponent: float
 ) -> np.ndarray:
-    """Return how often each row stays in its cluster, (n,), over graphs with resampled edges.
+    """Return how often each row stays in its cluster, (n,), over resampled graphs.
 
-    Each edge's weight is multiplied by an exponential variable of mean one (the Bayesian bootstrap of Rubin 1981),
-    the graph is partitioned anew, and its clusters are matched to the labels by the rows they share.
+    Clusters of a resample are matched to the labels by the rows they share.
 
     Parameters
     ----------
-    graph : sparse matrix of shape (n, n)
     labels : ndarray of shape (n,)
-    n_clusters, n_resamples, seed : int
+    resamples : Resamples
+    n_clusters : int
+    exponent : float
+        Of the J by which the partition of each resample is chosen.
     """
-    agreement = np.zeros(len(labels))
-    for b in range(n_resamples):
-        again = quick_partition(resampled(graph, seed + b), n_clusters, seed + b)
-        agreement += matched(labels, again, n_clusters) == labels
-    return agreement / n_resamples
-
-
-def resampled(graph: sparse.csr_matrix, seed: int) -> sparse.csr_matrix:
-    """Return the graph with every edge's weight multiplied by an exponential variable of mean one."""
-    rng = np.random.default_rng([seed, 7])
-    upper = sparse.triu(graph, format="csr")
-    upper.data = upper.data * rng.exponential(size=upper.nnz)
-    return sparse.csr_matrix(upper + upper.T)
-
-
-def quick_partition(graph: sparse.csr_matrix, n_clusters: int, seed: int) -> np.ndarray:
-    """Return a partition from one resolution and one seed, (n,)."""
-    rng = np.random.default_rng(seed)
-    proposals = different(merged_candidates(graph, n_clusters, seed, (_RESOLUTION,)))
-    refined = [refine_labels(graph, labels, n_clusters, rng) for _, labels in proposals]
-    if not refined:
-        return absorbed_communities(graph, n_clusters, seed)
-    return max(refined, key=lambda labels: Quality.of(graph, labels, n_clusters).score)
+    stays = [matched(labels, again, n_clusters) == labels for again in resamples.best(exponent)]
+    return np.mean(stays, axis=0)
 
 
 def calibrate(
-    graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int, *, n_resamples: int, seed: int
+    graph: sparse.csr_matrix,
+    labels: np.ndarray,
+    n_clusters: int,
+    resamples: Resamples,
+    *,
+    exponent: float = 0.5,
 ) -> Calibration:
-    """Fit the map from a row's votes to its confidence on resampled graphs.
+    """Fit the map from a row's votes to its confidence on resampled graphs; without any, it is the identity.
 
     Examples
     --------
     >>> graph = sparse.csr_matrix(np.kron(np.eye(2), np.ones((5, 5))))
     >>> labels = np.repeat([0, 1], 5)
-    >>> calibrate(graph, labels, 2, n_resamples=3, seed=0).stability
+    >>> calibrate(graph, labels, 2, Resamples(graph, 2, n_resamples=3, seed=0)).stability
     array([1., 1.])
     """
-    if n_clusters == 1 or n_resamples == 0 or n_clusters == len(labels):
+    if n_clusters == 1 or len(resamples) == 0 or n_clusters == len(labels):
         return Calibration(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.ones(n_clusters))
-    agreement = resampled_agreement(graph, labels, n_clusters, n_resamples, seed)
+    agreement = resampled_agreement(labels, resamples, n_clusters, exponent)
     sizes = np.maximum(np.bincount(labels, minlength=n_clusters), 1)
     stability = np.bincount(labels, agreement, n_clusters) / sizes
     share = share_of_own(row_ties(graph, labels, n_clusters), labels)

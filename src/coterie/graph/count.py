@@ -11,9 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from coterie.graph.candidates import Merge, agglomerate, fine_communities, merged_labels
-from coterie.graph.confidence import resampled
 from coterie.graph.matching import adjusted_rand
 from coterie.graph.quality import Quality, block_weights
+from coterie.graph.resampling import resampled
 
 _RESOLUTION = 16.0
 _TREES = 4

@@ -68,13 +68,13 @@ class Quality:
       the clusters of its neighbours, in nats. It is the log-likelihood per edge of a degree-corrected block model
       (Karrer and Newman 2011);
     - `entropy` :math:`H = -\sum_a p_a \log p_a` of the volumes, the most that I can be;
-    - `score` :math:`J = I / \sqrt H`: the geometric mean of I, which prefers clusters of even size, and of the share
-      I / H, which prefers uneven ones. It decides between candidates.
+    - `score` :math:`J_\alpha = I / H^\alpha`: I prefers clusters of even size and the share I / H uneven ones; the
+      exponent is how much unevenness is allowed for. It decides between candidates.
 
     Examples
     --------
     >>> two_islands = Quality.of_blocks(np.array([[4.0, 0.0], [0.0, 4.0]]))
-    >>> two_islands.modularity, two_islands.normalised_cut, round(two_islands.score, 4)
+    >>> two_islands.modularity, two_islands.normalised_cut, round(two_islands.score(0.5), 4)
     (0.5, 0.0, 0.8326)
     """
 
@@ -104,7 +104,6 @@ class Quality:
         """Return the quality of a partition of a symmetric graph."""
         return cls.of_blocks(block_weights(graph, labels, n_clusters))
 
-    @property
-    def score(self) -> float:
-        """Block information over the root of the entropy, J; 0 for a single cluster."""
-        return self.information / self.entropy**0.5 if self.entropy > 0 else 0.0
+    def score(self, exponent: float) -> float:
+        """Return block information over a power of the entropy, J; 0 for a single cluster."""
+        return self.information / self.entropy**exponent if self.entropy > 0 else 0.0
