@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from benchmarks.fuzzing.seeds import A, B, Files, Y
 from coterie import FUCSMF, MVSIB, PCX, LargeMvCNet, SSCNet, load
+from coterie.engine.adam import Adam
 from coterie.engine.callbacks import Checkpoint
 from coterie.engine.loop import Loop
 from coterie.methods.refine import refine
@@ -53,7 +54,7 @@ class _Line:
 
     def __init__(self) -> None:
         self.layer = nn.Linear(3, 1)
-        self.optimizer = torch.optim.Adam(self.layer.parameters(), fused=True)
+        self.optimizer = Adam(self.layer.parameters(), 1e-3)
 
     def begin_epoch(self, epoch: int) -> None: ...
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives
+from coterie.engine.adam import Adam
 from coterie.errors import InputError
 from coterie.ops.shares import agree
 
@@ -23,7 +24,7 @@ class Task(Protocol):
     """What a method brings to the loop: its parameters, its losses and its own steps."""
 
     @property
-    def optimizer(self) -> torch.optim.Optimizer:
+    def optimizer(self) -> Adam:
         """The optimizer of the parameters to be trained."""
         ...
 
@@ -120,8 +121,7 @@ class Loop:
         self.history: list[Record] = []
         self.stop = False
         self.interrupted = False
-        self._rates = [group["lr"] for group in task.optimizer.param_groups]
-        self._parameters = [p for group in task.optimizer.param_groups for p in group["params"]]
+        self._rate, self._parameters = task.optimizer.rate, task.optimizer.parameters
 
     def run(self) -> None:
         """Train until the last epoch, a callback's stop, or Ctrl-C, which leaves the task usable."""
@@ -150,7 +150,7 @@ class Loop:
         totals: dict[str, Tensor] = {}
         n_batches = 0
         for n_batches, batch in enumerate(self.batches(self.epoch), 1):
-            self._set_rates((self.epoch + (n_batches - 1) / self.per_epoch) / self.max_epochs)
+            self._set_rate((self.epoch + (n_batches - 1) / self.per_epoch) / self.max_epochs)
             for name, value in self.step(batch).items():
                 totals[name] = totals.get(name, 0) + value.detach()
             self._announce("on_batch_end")
@@ -164,7 +164,7 @@ class Loop:
     def step(self, batch: Any) -> dict[str, Tensor]:
         """Do one gradient step on a batch and return its losses."""
         losses, carried = self.task.losses(batch)
-        self.task.optimizer.zero_grad(set_to_none=True)
+        self.task.optimizer.zero_grad()
         losses["loss"].backward()
         losses = self._added_up(losses)
         if self.clip_norm is not None:
@@ -198,12 +198,9 @@ class Loop:
             parameter.grad = piece.view_as(parameter)
         return dict(zip(losses, values, strict=True))
 
-    def _set_rates(self, done: float) -> None:
-        if self.schedule is None:
-            return
-        factor = self.schedule(done)
-        for group, rate in zip(self.task.optimizer.param_groups, self._rates, strict=True):
-            group["lr"] = rate * factor
+    def _set_rate(self, done: float) -> None:
+        if self.schedule is not None:
+            self.task.optimizer.rate = self._rate * self.schedule(done)
 
     def _announce(self, event: str, *details: Any) -> None:
         for callback in self.callbacks:

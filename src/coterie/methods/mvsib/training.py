@@ -16,6 +16,7 @@ from torch import Tensor
 from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data.batches import Batch, Batches
 from coterie.data.subsets import some_rows
+from coterie.engine.adam import Adam
 from coterie.engine.schedule import mixed_seed
 from coterie.methods.mvsib import certainty, routing
 from coterie.methods.mvsib.clusters import Clusters, Table, describe, evidence_of_all, moved_labels
@@ -82,7 +83,7 @@ class MVSIBTask:
         self.network, self.settings, self.batches, self.seen = network, settings, batches, seen
         self.pairs, self.beginning, self.seed, self.collectives = pairs, beginning, seed, collectives
         self.device = network.centers.device
-        self.optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
+        self.optimizer = Adam(network.parameters(), settings.learning_rate)
         self.clusters: Clusters | None = None
         self.started = False
         self.routes = torch.zeros(batches.views.n_rows, dtype=torch.int8)

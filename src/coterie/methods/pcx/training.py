@@ -13,6 +13,7 @@ from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives
 from coterie.data.batches import Batch, Batches
+from coterie.engine.adam import Adam
 from coterie.engine.pairs import Pairs
 from coterie.engine.schedule import mixed_seed
 from coterie.methods.pcx import objective
@@ -81,7 +82,7 @@ class PCXTask:
         self.pairs, self.initial = pairs, initial
         self.collectives = collectives
         self.device = network.centroids.device
-        self.optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
+        self.optimizer = Adam(network.parameters(), settings.learning_rate)
         self.started = False
         self._epoch = 0
         self._scale = torch.zeros(2, device=self.device)  # moving means: clustering loss, nearest distance

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data.batches import Batch, Batches
+from coterie.engine.adam import Adam
 from coterie.engine.schedule import mixed_seed
 from coterie.graph.initial import graph_of_rows
 from coterie.methods.sscnet import objective
@@ -65,7 +66,7 @@ class SSCTask:
         self.collectives = collectives
         self.device = landmarks.rows.device
         parameters = [*network.parameters(), *layers.parameters()]
-        self.optimizer = torch.optim.Adam(parameters, lr=settings.learning_rate, fused=True)
+        self.optimizer = Adam(parameters, settings.learning_rate)
         self._epoch = 0
         self._step = 0
         self._draws = torch.Generator()
@@ -228,13 +229,13 @@ class SSCTask:
         embedded = looked_at(network, landmarks.rows, by_code=False)
         network.spread.copy_(embedded.std(0, correction=0).mean().clamp(min=_LEAST_SPREAD))
         pupils = [*network.spectral.parameters(), *network.classify.parameters()]
-        optimizer = torch.optim.Adam(pupils, lr=_TEACH_RATE, fused=True)
+        optimizer = Adam(pupils, _TEACH_RATE)
         places, clusters = landmarks.places(), landmarks.memberships()
         for step in range(_TEACH_STEPS):
-            optimizer.param_groups[0]["lr"] = _TEACH_RATE * (1 - step / _TEACH_STEPS)
+            optimizer.rate = _TEACH_RATE * (1 - step / _TEACH_STEPS)
             found = network.place(embedded)
             loss = self._distance(found, places, clusters)
-            optimizer.zero_grad(set_to_none=True)
+            optimizer.zero_grad()
             loss.backward()
             optimizer.step()
 
