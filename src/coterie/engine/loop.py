@@ -191,8 +191,9 @@ class Loop:
         if self.collectives.size == 1:
             return losses
         moved = [p for p in self._parameters if p.grad is not None]
+        gradients = [p.grad.flatten() for p in moved if p.grad is not None]
         values = torch.stack([value.detach() for value in losses.values()])
-        flat = self.collectives.begin_sum(torch.cat([*(p.grad.flatten() for p in moved), values]))()
+        flat = self.collectives.begin_sum(torch.cat([*gradients, values]))()
         *pieces, values = flat.split([p.numel() for p in moved] + [len(values)])
         for parameter, piece in zip(moved, pieces, strict=True):
             parameter.grad = piece.view_as(parameter)
