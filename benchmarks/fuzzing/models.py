@@ -74,7 +74,7 @@ class _Line:
 
 
 def _loop(path: Path) -> Loop:
-    watch = Checkpoint(path, 1, {"method": "line", "seed": 0})
+    watch = Checkpoint(path, {"method": "line", "seed": 0})
     rows = torch.from_numpy(A).float()
     return Loop(_Line(), lambda epoch: [rows], per_epoch=1, max_epochs=2, callbacks=[watch])
 

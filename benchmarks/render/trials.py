@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable
 
 import numpy as np
 
-from benchmarks.accuracy import settings_of
+from benchmarks.accuracy import has_settings, settings_of
 from benchmarks.records import read_records
 from benchmarks.render.figures import Record, grouped, made_by, newest, short, table
 from coterie.methods.registry import find_method
@@ -27,7 +27,7 @@ def ablations(method: str) -> str:
     runs = [
         one
         for one in (*defaults, *changed)
-        if one["method"] == estimator.__name__ and one["settings"] == settings_of(estimator, one["params"])
+        if one["method"] == estimator.__name__ and has_settings(one, settings_of(estimator, one["params"]))
     ]
     tried = {(one["data"], one["seed"]) for one in runs if one["params"]}
     both = (one for one in runs if (one["data"], one["seed"]) in tried)

@@ -112,7 +112,9 @@ def fit(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; repeatable."),
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="A parameter of the method, or options.NAME; repeatable."
+        ),
     ] = None,
     drop: Drop = None,
     fill: Fill = False,

@@ -86,8 +86,6 @@ class Loop:
     max_epochs : int
     schedule : callable, optional
         Maps the share of training that is done, 0 to 1, to a factor of the learning rate.
-    clip_norm : float, optional
-        Largest norm that the gradient may have.
     callbacks : sequence of Callback
     collectives : Collectives
         Losses and gradients are added over its processes.
@@ -110,12 +108,11 @@ class Loop:
         per_epoch: int,
         max_epochs: int,
         schedule: Callable[[float], float] | None = None,
-        clip_norm: float | None = None,
         callbacks: Sequence[Callback] = (),
         collectives: Collectives = ALONE,
     ) -> None:
         self.task, self.batches, self.per_epoch, self.max_epochs = task, batches, per_epoch, max_epochs
-        self.schedule, self.clip_norm, self.collectives = schedule, clip_norm, collectives
+        self.schedule, self.collectives = schedule, collectives
         self.callbacks = list(callbacks)
         self.epoch = 0
         self.history: list[Record] = []
@@ -167,8 +164,6 @@ class Loop:
         self.task.optimizer.zero_grad()
         losses["loss"].backward()
         losses = self._added_up(losses)
-        if self.clip_norm is not None:
-            torch.nn.utils.clip_grad_norm_(self._parameters, self.clip_norm)
         self.task.optimizer.step()
         self.task.after_step(carried)
         return losses
