@@ -74,17 +74,14 @@ def settings_of(estimator: Any, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def records_of(tag: str, estimator: Any, settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the records of a method with these settings."""
+    """Return the records of a method with these settings; parameters that are gone since do not count."""
+
+    def present(one: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in one["settings"].items() if name in settings}
+
     return [
-        one
-        for one in read_records(tag)
-        if one["method"] == estimator.__name__ and has_settings(one, settings)
+        one for one in read_records(tag) if one["method"] == estimator.__name__ and present(one) == settings
     ]
-
-
-def has_settings(record: dict[str, Any], settings: dict[str, Any]) -> bool:
-    """Tell whether a record is of these settings; parameters that are gone since do not count."""
-    return {name: value for name, value in record["settings"].items() if name in settings} == settings
 
 
 def print_table(tag: str, estimator: Any, settings: dict[str, Any]) -> None:

@@ -40,7 +40,7 @@ def test_several_views_are_fitted_predicted_and_reported(tmp_path, capsys):
     views = [(np.eye(3)[kind] @ rng.normal(size=(3, d)) * 4 + rng.normal(size=(90, d))) for d in (6, 5)]
     views[1][:9] = np.nan
     np.savez(tmp_path / "both.npz", view0=views[0], view1=views[1], y=kind)
-    place, options = str(tmp_path / "run"), ["--set", "n_landmarks=20", "--quiet"]
+    place, options = str(tmp_path / "run"), ["--set", "options.n_landmarks=20", "--quiet"]
     data = str(tmp_path / "both.npz")
     assert run(["fit", data, "--method", "LargeMvCNet", "-k", "3", "--out", place, *options]) == 0
     assert run(["predict", place, data, "-o", str(tmp_path / "again.csv"), "--quiet"]) == 0

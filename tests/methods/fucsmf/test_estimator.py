@@ -16,7 +16,7 @@ from coterie.data import load_digits, load_multiview_digits
 from coterie.methods.base import EXPECTED_FAILED_CHECKS
 from coterie.methods.fucsmf.adapt import adapted
 from coterie.methods.fucsmf.knowledge import gather
-from coterie.methods.fucsmf.solving import Terms, solve
+from coterie.methods.fucsmf.solving import solve
 from coterie.metrics import accuracy
 from coterie.ops.simplex import project_simplex
 
@@ -265,11 +265,10 @@ def test_adapting_stops_where_no_step_helps():
     X, kind = blobs()
     model = FUCSMF(**QUIET).fit(X, some_labels(kind, 2))
     known = gather(some_labels(kind, 2), *np.zeros((2, 0, 2), dtype=int), hard=True)
-    terms = Terms(smoothness=1000.0, label_scale="balanced", link_weight=100.0, tol=1e-6, max_iter=1000)
-    answer = solve(model._graph, known, 3, terms)
+    answer = solve(model._graph, known, 3, model._terms())
     lowest = dataclasses.replace(answer, solution=dataclasses.replace(answer.solution, value=-1e9))
-    assert adapted(model._graph, known, lowest, terms, 5) is lowest
-    assert adapted(model._graph, known, answer, terms, 5) is not answer
+    assert adapted(model._graph, known, lowest, model._terms(), 5) is lowest
+    assert adapted(model._graph, known, answer, model._terms(), 5) is not answer
 
 
 def test_rows_that_no_label_reaches_take_the_class_of_the_nearest_and_a_warning_says_so():

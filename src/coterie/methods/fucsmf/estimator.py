@@ -307,12 +307,16 @@ class FUCSMF(Clusterer):
             )
         options = self._options_in_effect()
         known = gather(codes, *links, hard=options.hard_links)
-        weight = 0.1 * options.smoothness if options.link_weight == "auto" else float(options.link_weight)
-        terms = Terms(options.smoothness, options.label_scale, weight, options.tol, options.max_iter)
+        terms = self._terms()
         answer = solve(self._graph, known, len(self.classes_), terms, start)
         if options.adapt:
             answer = adapted(self._graph, known, answer, terms, options.adapt)
         self._finish(known, answer)
+
+    def _terms(self) -> Terms:
+        options = self._options_in_effect()
+        weight = 0.1 * options.smoothness if options.link_weight == "auto" else float(options.link_weight)
+        return Terms(options.smoothness, options.label_scale, weight, options.tol, options.max_iter)
 
     def _guess(self, n_rows: int) -> np.ndarray:
         """Return labels for some rows of each cluster, where a person gave none."""
