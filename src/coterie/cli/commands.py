@@ -174,7 +174,9 @@ def fit(
             "method": found.name,
             "clusters": len(model.cluster_sizes_),
             "labels": None if labels is None else str(labels.resolve()),
-            "settings": {name: value for name, value in chosen.items() if name != "checkpoint"},
+            "settings": {
+                name.replace("__", "."): value for name, value in chosen.items() if name != "checkpoint"
+            },
             "random_state": seed,
             "seed": model.seed_,
             "seconds": round(seconds, 3),
