@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
 
 from coterie.errors import InputError
@@ -13,15 +12,17 @@ PREFIX = "options__"
 """What stands before the name of an option in `get_params` and `set_params` of an estimator."""
 
 
+def option(default: Any, rule: Rule) -> Any:
+    """Return a field of options with its default and the constraint that `fit` checks."""
+    return field(default=default, metadata={"rule": rule})
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Options:
     """Base of the options of a method: a frozen dataclass that remembers which of its values were given.
 
     Where a preset has other values than the defaults, those that were given count, also where they equal a default.
     """
-
-    rules: ClassVar[Mapping[str, Rule]] = {}
-    """Constraints of the values, checked in `fit`."""
 
     _given: ClassVar[frozenset[str]]
 
@@ -41,7 +42,7 @@ class Options:
     @classmethod
     def names(cls) -> list[str]:
         """Return the names of all options."""
-        return [field.name for field in fields(cls)]
+        return [one.name for one in fields(cls)]
 
     def given(self) -> dict[str, Any]:
         """Return the values that were given."""
@@ -83,4 +84,5 @@ class Options:
 
     def check(self) -> None:
         """Raise one sentence that names the first value that breaks its rule."""
-        check_params(type(self).__name__, self.get_params(), self.rules)
+        rules = {one.name: one.metadata["rule"] for one in fields(self)}
+        check_params(type(self).__name__, self.get_params(), rules)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from coterie.methods.fucsmf.problem import SCALES
-from coterie.methods.options import Options
-from coterie.methods.params import Rule, either, flag, one_of, real, whole
+from coterie.methods.options import Options, option
+from coterie.methods.params import either, flag, one_of, real, whole
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -33,20 +31,10 @@ class FUCSMFOptions(Options):
         Most steps of the solve.
     """
 
-    smoothness: float = 1000.0
-    label_scale: str = "balanced"
-    adapt: int = 0
-    hard_links: bool = True
-    link_weight: float | str = "auto"
-    tol: float = 1e-6
-    max_iter: int = 1000
-
-    rules: ClassVar[Mapping[str, Rule]] = {
-        "smoothness": real(0),
-        "label_scale": one_of(*SCALES),
-        "adapt": whole(0),
-        "hard_links": flag(),
-        "link_weight": either(one_of("auto"), real(0)),
-        "tol": real(0),
-        "max_iter": whole(1),
-    }
+    smoothness: float = option(1000.0, real(0))
+    label_scale: str = option("balanced", one_of(*SCALES))
+    adapt: int = option(0, whole(0))
+    hard_links: bool = option(True, flag())
+    link_weight: float | str = option("auto", either(one_of("auto"), real(0)))
+    tol: float = option(1e-6, real(0))
+    max_iter: int = option(1000, whole(1))

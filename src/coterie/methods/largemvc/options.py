@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from coterie.methods.largemvc.training import LOSSES
-from coterie.methods.options import Options
-from coterie.methods.params import Rule, either, flag, one_of, real, whole
+from coterie.methods.options import Options, option
+from coterie.methods.params import either, flag, one_of, real, whole
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -39,24 +37,12 @@ class LargeMvCNetOptions(Options):
         Of Adam.
     """
 
-    features: str = "landmarks"
-    n_landmarks: int | str = "auto"
-    init: str = "graph"
-    sparsity: float = 0.05
-    noise_quantile: float = 0.9
-    fixed_anchors: bool = False
-    per_view_threshold: bool = False
-    loss: str = "objective"
-    learning_rate: float = 0.01
-
-    rules: ClassVar[Mapping[str, Rule]] = {
-        "features": one_of("landmarks", "columns"),
-        "n_landmarks": either(one_of("auto"), whole(1)),
-        "init": one_of("graph", "kmeans"),
-        "sparsity": real(0),
-        "noise_quantile": real(0, 1),
-        "fixed_anchors": flag(),
-        "per_view_threshold": flag(),
-        "loss": one_of(*LOSSES),
-        "learning_rate": real(0, above=True),
-    }
+    features: str = option("landmarks", one_of("landmarks", "columns"))
+    n_landmarks: int | str = option("auto", either(one_of("auto"), whole(1)))
+    init: str = option("graph", one_of("graph", "kmeans"))
+    sparsity: float = option(0.05, real(0))
+    noise_quantile: float = option(0.9, real(0, 1))
+    fixed_anchors: bool = option(False, flag())
+    per_view_threshold: bool = option(False, flag())
+    loss: str = option("objective", one_of(*LOSSES))
+    learning_rate: float = option(0.01, real(0, above=True))

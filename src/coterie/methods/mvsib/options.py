@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
-from coterie.methods.options import Options
-from coterie.methods.params import Rule, either, flag, one_of, real, rising, whole
+from coterie.methods.options import Options, option
+from coterie.methods.params import either, flag, one_of, real, rising, whole
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -70,52 +68,26 @@ class MVSIBOptions(Options):
         Pseudo-rows drawn for a small cluster in a batch.
     """
 
-    warmup: float = 0.8
-    hold: float = 0.5
-    tau: float = 0.5
-    n_partners: int = 15
-    reconstruction_weight: float = 0.0
-    row_weight: float = 1.0
-    cluster_weight: float = 0.0
-    doubt_weight: float = 0.1
-    hard_weight: float = 0.0
-    cross_weight: float = 0.0
-    minority_weight: float = 0.0
-    curriculum: tuple[float, float] | None = (0.2, 0.5)
-    uncertain: float = 0.3
-    doubt_balance: float = 0.5
-    gate: tuple[float, float] = (0.3, 0.7)
-    gate_window: bool = False
-    router: str = "rule"
-    false_mode: str = "denominator"
-    false_mask: float = 0.1
-    control: bool = True
-    margin: float = 0.2
-    minority_ratio: float = 0.5
-    n_pseudo: int = 5
-
-    rules: ClassVar[Mapping[str, Rule]] = {
-        "warmup": real(0, 1),
-        "hold": real(0, 1),
-        "tau": real(0.025),
-        "n_partners": whole(1),
-        "reconstruction_weight": real(0),
-        "row_weight": real(0),
-        "cluster_weight": real(0),
-        "doubt_weight": real(0),
-        "hard_weight": real(0),
-        "cross_weight": real(0),
-        "minority_weight": real(0),
-        "curriculum": either(one_of(None), rising(1)),
-        "uncertain": real(0, 1),
-        "doubt_balance": real(0, 1),
-        "gate": rising(),
-        "gate_window": flag(),
-        "router": one_of("rule", "mlp"),
-        "false_mode": one_of("denominator", "numerator", "both"),
-        "false_mask": real(0, 1),
-        "control": flag(),
-        "margin": real(0),
-        "minority_ratio": real(0),
-        "n_pseudo": whole(2),
-    }
+    warmup: float = option(0.8, real(0, 1))
+    hold: float = option(0.5, real(0, 1))
+    tau: float = option(0.5, real(0.025))
+    n_partners: int = option(15, whole(1))
+    reconstruction_weight: float = option(0.0, real(0))
+    row_weight: float = option(1.0, real(0))
+    cluster_weight: float = option(0.0, real(0))
+    doubt_weight: float = option(0.1, real(0))
+    hard_weight: float = option(0.0, real(0))
+    cross_weight: float = option(0.0, real(0))
+    minority_weight: float = option(0.0, real(0))
+    curriculum: tuple[float, float] | None = option((0.2, 0.5), either(one_of(None), rising(1)))
+    uncertain: float = option(0.3, real(0, 1))
+    doubt_balance: float = option(0.5, real(0, 1))
+    gate: tuple[float, float] = option((0.3, 0.7), rising())
+    gate_window: bool = option(False, flag())
+    router: str = option("rule", one_of("rule", "mlp"))
+    false_mode: str = option("denominator", one_of("denominator", "numerator", "both"))
+    false_mask: float = option(0.1, real(0, 1))
+    control: bool = option(True, flag())
+    margin: float = option(0.2, real(0))
+    minority_ratio: float = option(0.5, real(0))
+    n_pseudo: int = option(5, whole(2))

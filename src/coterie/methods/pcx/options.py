@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from coterie.methods.options import Options
-from coterie.methods.params import Rule, flag, one_of, real
+from coterie.methods.options import Options, option
+from coterie.methods.params import flag, one_of, real
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -69,49 +69,26 @@ class PCXOptions(Options):
     PCXOptions(hold=0, tau=2)
     """
 
-    warmup: float = 0.8
-    reconstruction: str = "mse"
-    reconstruction_weight: float = 1.0
-    code_noise: float = 0.5
-    ci_unit: bool = True
-    neighbor_weight: float = 1.0
-    init: str = "graph"
-    student: float = 0.25
-    hold: float = 0.5
-    centroid_weight: float = 1.0
-    entropy_weight: float = 0.1
-    consistency_weight: float = 1.0
-    relative_weights: bool = True
-    tau: float = 1.0
-    burn_in: float = 0.25
-    memory: float = 0.995
-    centroid_update: str = "fixed"
-    fixed_centroids: bool = False
-    imbalance: bool = False
-    smoothing: float = 5.0
-
-    rules: ClassVar[Mapping[str, Rule]] = {
-        "warmup": real(0, 1),
-        "reconstruction": one_of("mse", "bce"),
-        "reconstruction_weight": real(0),
-        "code_noise": real(0),
-        "ci_unit": flag(),
-        "neighbor_weight": real(0),
-        "init": one_of("graph", "kmeans", "xavier"),
-        "student": real(0),
-        "hold": real(0, 1),
-        "centroid_weight": real(0),
-        "entropy_weight": real(0),
-        "consistency_weight": real(0),
-        "relative_weights": flag(),
-        "tau": real(0, above=True),
-        "burn_in": real(0, 1),
-        "memory": real(0, 1),
-        "centroid_update": one_of("fixed", "eq6"),
-        "fixed_centroids": flag(),
-        "imbalance": flag(),
-        "smoothing": real(0),
-    }
+    warmup: float = option(0.8, real(0, 1))
+    reconstruction: str = option("mse", one_of("mse", "bce"))
+    reconstruction_weight: float = option(1.0, real(0))
+    code_noise: float = option(0.5, real(0))
+    ci_unit: bool = option(True, flag())
+    neighbor_weight: float = option(1.0, real(0))
+    init: str = option("graph", one_of("graph", "kmeans", "xavier"))
+    student: float = option(0.25, real(0))
+    hold: float = option(0.5, real(0, 1))
+    centroid_weight: float = option(1.0, real(0))
+    entropy_weight: float = option(0.1, real(0))
+    consistency_weight: float = option(1.0, real(0))
+    relative_weights: bool = option(True, flag())
+    tau: float = option(1.0, real(0, above=True))
+    burn_in: float = option(0.25, real(0, 1))
+    memory: float = option(0.995, real(0, 1))
+    centroid_update: str = option("fixed", one_of("fixed", "eq6"))
+    fixed_centroids: bool = option(False, flag())
+    imbalance: bool = option(False, flag())
+    smoothing: float = option(5.0, real(0))
 
 
 PRESETS: Mapping[str | None, Mapping[str, Any]] = {

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from coterie.methods.options import Options
-from coterie.methods.params import Rule, flag, one_of, real, sizes, whole
+from coterie.methods.options import Options, option
+from coterie.methods.params import flag, one_of, real, sizes, whole
 from coterie.methods.sscnet.coding import ERRORS
 
 
@@ -51,36 +50,18 @@ class SSCNetOptions(Options):
         Epochs between two refreshes of the landmarks.
     """
 
-    warmup: float = 0.8
-    hidden: Sequence[int] = (512,)
-    share_blocks: bool = False
-    error: str = "column"
-    sparsity: float = 0.1
-    coding_weight: float = 1.0
-    neighbor_weight: float = 1.0
-    spectral_weight: float = 0.15
-    assignment_weight: float = 1.0
-    joint: bool = True
-    n_code: int = 10
-    graph_on: str = "auto"
-    graph_neighbors: int = 15
-    n_layers: int = 20
-    refresh_every: int = 2
-
-    rules: ClassVar[Mapping[str, Rule]] = {
-        "warmup": real(0, 1),
-        "hidden": sizes(),
-        "share_blocks": flag(),
-        "error": one_of(*ERRORS),
-        "sparsity": real(0),
-        "coding_weight": real(0),
-        "neighbor_weight": real(0),
-        "spectral_weight": real(0),
-        "assignment_weight": real(0),
-        "joint": flag(),
-        "n_code": whole(1),
-        "graph_on": one_of("auto", "embedding", "code"),
-        "graph_neighbors": whole(1),
-        "n_layers": whole(0),
-        "refresh_every": whole(1),
-    }
+    warmup: float = option(0.8, real(0, 1))
+    hidden: Sequence[int] = option((512,), sizes())
+    share_blocks: bool = option(False, flag())
+    error: str = option("column", one_of(*ERRORS))
+    sparsity: float = option(0.1, real(0))
+    coding_weight: float = option(1.0, real(0))
+    neighbor_weight: float = option(1.0, real(0))
+    spectral_weight: float = option(0.15, real(0))
+    assignment_weight: float = option(1.0, real(0))
+    joint: bool = option(True, flag())
+    n_code: int = option(10, whole(1))
+    graph_on: str = option("auto", one_of("auto", "embedding", "code"))
+    graph_neighbors: int = option(15, whole(1))
+    n_layers: int = option(20, whole(0))
+    refresh_every: int = option(2, whole(1))
