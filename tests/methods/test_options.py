@@ -11,7 +11,17 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
 import coterie
-from coterie import FUCSMF, MVSIB, PCX, FUCSMFOptions, InputError, LargeMvCNet, PCXOptions, SSCNet
+from coterie import (
+    FUCSMF,
+    MVSIB,
+    PCX,
+    FUCSMFOptions,
+    GraphClustering,
+    InputError,
+    LargeMvCNet,
+    PCXOptions,
+    SSCNet,
+)
 from coterie.cli.arguments import read_settings
 from coterie.methods.moved import GONE
 from coterie.methods.registry import METHODS
@@ -189,6 +199,8 @@ def test_an_unknown_name_is_an_error_as_before():
         PCX(n_cluster=3)
     with pytest.raises(ValueError, match="Invalid parameter 'n_cluster'"):
         PCX().set_params(n_cluster=3)
+    with pytest.raises(ValueError, match="Invalid parameter 'options'"):
+        GraphClustering().set_params(options__tau=3)
 
 
 def test_the_command_line_reads_options_with_a_dot():

@@ -117,9 +117,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self
         """
         refuse_moved(type(self), params)
-        changes = {
-            name.removeprefix(PREFIX): params.pop(name) for name in [*params] if name.startswith(PREFIX)
-        }
+        nested = [name for name in params if name.startswith(PREFIX) and self._options is not None]
+        changes = {name.removeprefix(PREFIX): params.pop(name) for name in nested}
         super().set_params(**params)
         if changes:
             self.options = self._given_options().set_params(**changes)

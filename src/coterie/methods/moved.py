@@ -47,7 +47,10 @@ def refuse_moved(method: Any, params: Mapping[str, Any]) -> None:
         An estimator.
     params : mapping
     """
+    known = parameter_names(method)
     for name, value in params.items():
+        if name in known:
+            continue
         if is_option(method, name):
             chosen = f"options={method._options.__name__}({name}={value!r})"
             raise InputError(f"{name} is now an option: {method.__name__}({chosen}).")

@@ -60,6 +60,9 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
         Width of the code.
     image_shape : (height, width) or (channels, height, width), optional
         What the columns of a row are, for ``encoder="conv"`` and for reports.
+    n_neighbors : int or "auto", default="auto"
+        Nearest neighbours that partners are drawn from; 0 turns everything that needs neighbours off. ``"auto"`` is
+        15, and 0 with the paper's preset.
     max_epochs : int or "auto", default="auto"
         Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
     batch_size : int, default=256
@@ -67,9 +70,6 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
         Of Adam; ``"auto"`` is 0.001, and 0.0005 with the paper's preset.
     options : PCXOptions, optional
         What the paper names, and what we add to it; None is ``PCXOptions()``.
-    n_neighbors : int or "auto", default="auto"
-        Nearest neighbours that partners are drawn from; 0 turns everything that needs neighbours off. ``"auto"`` is
-        15, and 0 with the paper's preset.
     checkpoint : path, optional
         File to write the state to, every ten epochs, and to go on from when it is there.
     device : str, default="auto"

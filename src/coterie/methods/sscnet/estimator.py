@@ -57,10 +57,10 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
         What the columns of a row are, for ``dictionary="conv"`` and for reports.
     n_blocks : int, default=2
         Unrolled steps of ADMM; 0 is a plain auto-encoder.
-    n_neighbors : int, default=15
-        Nearest neighbours that partners are drawn from; 0 turns the contrast and the choice of the start off.
     n_landmarks : int, default=1500
         Rows whose graph is cut; at most all rows.
+    n_neighbors : int, default=15
+        Nearest neighbours that partners are drawn from; 0 turns the contrast and the choice of the start off.
     max_epochs : int or "auto", default="auto"
         Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
     batch_size : int, default=256
