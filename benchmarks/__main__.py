@@ -151,7 +151,7 @@ def robustness(
     sets: Annotated[str, typer.Option(help="Names with commas between them.")] = SMALL,
     seeds: int = 3,
     data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
-    method: Annotated[str, typer.Option(help="A method with neighbor_noise.")] = "mvsib",
+    method: Annotated[str, typer.Option(help="mvsib, whose neighbours can be disturbed.")] = "mvsib",
     params: Annotated[str, typer.Option(help="Parameters other than the defaults, as JSON.")] = "{}",
 ) -> None:
     """ACC with random neighbours, and with noise added to the first view."""

@@ -10,6 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.making import make
 from benchmarks.records import add_record, machine, measured, read_records
 from benchmarks.sets import SETS
 from coterie.methods.base import as_json
@@ -20,7 +21,6 @@ _NO_SETTINGS = {
     "n_clusters",
     "random_state",
     "checkpoint",
-    "checkpoint_every",
     "device",
     "n_threads",
     "verbose",
@@ -41,7 +41,7 @@ def run_accuracy(
                 continue
             views, truth = SETS[name].load(folder)
             with measured() as costs:
-                model = estimator(len(np.unique(truth)), random_state=seed, **params).fit(views)
+                model = make(estimator, len(np.unique(truth)), random_state=seed, **params).fit(views)
             record = {
                 "data": name,
                 "rows": views.n_rows,
@@ -66,8 +66,10 @@ def run_accuracy(
 
 
 def settings_of(estimator: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Return all settings of a run, defaults included: records of other defaults are of another run."""
-    whole = estimator(**params).get_params()
+    """Return all settings of a run, options and defaults included: records of other defaults are of another run."""
+    whole = make(estimator, **params)._resolved()
+    options = whole.pop("options", None)
+    whole |= {} if options is None else options.get_params()
     return {name: as_json(name, value) for name, value in whole.items() if name not in _NO_SETTINGS}
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.making import make
 from benchmarks.records import add_record, is_recorded, machine, measured, read_records
 from benchmarks.sets import SETS
 from coterie.explore.live.session import Session
@@ -67,9 +68,8 @@ def run_answers(
         if is_recorded(FILE, case):
             continue
         with measured() as costs:
-            model = estimator(**({"n_clusters": int(classes.max()) + 1, "random_state": seed} | params)).fit(
-                views
-            )
+            usual = {"n_clusters": int(classes.max()) + 1, "random_state": seed}
+            model = make(estimator, **(usual | params)).fit(views)
             courses = _courses(model, views, classes, n_answers, seed)
         record = {
             **case,

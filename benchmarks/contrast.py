@@ -16,10 +16,12 @@ import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 
+from benchmarks.making import make
 from benchmarks.records import add_record, machine, measured, measured_apart
 from benchmarks.speed import BATCH, seconds
 from benchmarks.views import CLUSTERS, WIDTHS, write_views
 from coterie import MVSIB, as_views
+from coterie.methods.mvsib.network import AXES
 from coterie.metrics import accuracy
 from coterie.nn.autoencoder import mlp
 
@@ -44,7 +46,7 @@ def bare_epoch(n_rows: int, model: MVSIB) -> Callable[[], None]:
     Each batch of rows comes with as many partners. The products are those of every view with the consensus and with
     itself, and of the consensus with itself; their gradients are given, so that nothing is computed but products.
     """
-    widths = [min(d, model.n_axes) for d in _WIDTHS]
+    widths = [min(d, AXES) for d in _WIDTHS]
     tables = [torch.randn(n_rows, d, generator=torch.Generator().manual_seed(0)) for d in widths]
     encoders = torch.nn.ModuleList([mlp([d, *model.hidden, model.n_code]) for d in widths])
     optimizer = torch.optim.Adam(encoders.parameters(), lr=1e-3, fused=True)
@@ -67,8 +69,8 @@ def bare_epoch(n_rows: int, model: MVSIB) -> Callable[[], None]:
 
 def run_contrast_speed(n_rows: int = 10_000, rounds: int = 3) -> None:
     """Compare the epochs of each phase of a fit with a bare loop; print and keep the ratios."""
-    model = MVSIB(
-        CLUSTERS, max_epochs=_EPOCHS, warmup=_WARMUP, batch_size=BATCH, scale="none", random_state=0
+    model = make(
+        MVSIB, CLUSTERS, max_epochs=_EPOCHS, warmup=_WARMUP, batch_size=BATCH, scale="none", random_state=0
     )
     views, bare = planted(n_rows), bare_epoch(n_rows, model)
     bare()
@@ -121,7 +123,10 @@ def run_contrast_growth(sizes: Sequence[int], epochs: int) -> None:
 def _measure(folder: Path, epochs: int) -> None:
     """Fit in this process alone, so that its peak of memory is the fit's; print what `run_contrast_growth` reads."""
     views = as_views([np.load(folder / f"view{v}.npy", mmap_mode="r") for v in range(len(WIDTHS))])
-    model, started = _Timed(CLUSTERS, max_epochs=epochs, warmup=0.5, random_state=0), time.process_time()
+    model, started = (
+        make(_Timed, CLUSTERS, max_epochs=epochs, warmup=0.5, random_state=0),
+        time.process_time(),
+    )
     with measured() as costs:
         model.fit(views)
     trained = model.ended_ - model.began_

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.labels import draws
+from benchmarks.making import make
 from benchmarks.records import add_record, is_recorded, machine, measured, measured_apart
 from coterie import FUCSMF, MVSIB, PCX, LargeMvCNet, SSCNet
 from coterie.data import Views, as_views
@@ -56,12 +57,12 @@ class Case:
 
 _TRAINED = {"max_epochs": _PASSES, "warmup": 0.5, "random_state": 0}
 CASES = {
-    "PCX": Case(lambda k: PCX(k, **_TRAINED)),
-    "PCX, 1000 clusters": Case(lambda k: PCX(k, **_TRAINED), n_clusters=1000),
+    "PCX": Case(lambda k: make(PCX, k, **_TRAINED)),
+    "PCX, 1000 clusters": Case(lambda k: make(PCX, k, **_TRAINED), n_clusters=1000),
     "LargeMvCNet": Case(lambda k: LargeMvCNet(k, n_layers=_PASSES, random_state=0), n_views=4, timed=max),
     "FUCSMF": Case(lambda k: FUCSMF(n_anchors=2000, random_state=0), taught=True),
-    "SSCNet": Case(lambda k: SSCNet(k, **_TRAINED)),
-    "MVSIB": Case(lambda k: MVSIB(k, **_TRAINED), n_views=4),
+    "SSCNet": Case(lambda k: make(SSCNet, k, **_TRAINED)),
+    "MVSIB": Case(lambda k: make(MVSIB, k, **_TRAINED), n_views=4),
 }
 """The methods, each with two passes; FUCSMF reads the rows as often as it needs to."""
 

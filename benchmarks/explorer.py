@@ -63,7 +63,7 @@ def _planted(folder: Path, n_rows: int, columns: int) -> Path:
     write_planted(folder / "rows.npy", n_rows, columns)
     views = read_views(folder / "rows.npy")
     first = views.select(slice(0, min(n_rows, _FITTED)))
-    model = PCX(10, hidden=(32,), max_epochs=2, n_threads=1, random_state=0).fit(first)
+    model = PCX(10, hidden=(32,), max_epochs=2, random_state=0).fit(first)
     model.labels_, confidence = model.assign(views)
     run = Run(folder / "run")
     run.create(replace=False)

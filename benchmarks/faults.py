@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,8 @@ from coterie.methods.registry import find_method
 from coterie.runs import Run
 
 FILE = "faults"
-_SETTINGS = {"max_epochs": "12", "checkpoint_every": "1", "n_threads": "1"}
+_SETTINGS = {"max_epochs": "40"}
+_ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}
 _OWN = {"pcx": {"hidden": "[64]"}, "sscnet": {"n_atoms": "32"}, "mvsib": {"hidden": "[64]"}}
 """Settings of the methods that train, small enough for a run of seconds."""
 
@@ -32,7 +34,7 @@ def run_faults(method: str, kills: int, seed: int) -> None:
         kinds = rng.integers(5, size=3000)
         np.save(data, (4 * rng.normal(size=(5, 16))[kinds] + rng.normal(size=(3000, 16))).astype("f4"))
         started = time.perf_counter()
-        subprocess.run(_command(method, data, Path(folder) / "whole"), check=True)
+        subprocess.run(_command(method, data, Path(folder) / "whole"), check=True, env=_ONE_THREAD)
         usual = time.perf_counter() - started
         wanted = Run(Path(folder) / "whole").labels.read_bytes()
         outcomes = [
@@ -76,7 +78,7 @@ def _command(method: str, data: Path, out: Path) -> list[str]:
 
 
 def _kill_once(method: str, data: Path, run: Run, moment: float, wanted: bytes) -> dict[str, bool]:
-    process = subprocess.Popen(_command(method, data, run.folder))
+    process = subprocess.Popen(_command(method, data, run.folder), env=_ONE_THREAD)
     try:
         process.wait(timeout=moment)
     except subprocess.TimeoutExpired:
@@ -84,7 +86,7 @@ def _kill_once(method: str, data: Path, run: Run, moment: float, wanted: bytes) 
         process.wait()
     killed, checkpoint = process.returncode != 0, run.checkpoint.exists()
     wrong = any(_loads_wrongly(path) for path in run.folder.glob("*")) if run.folder.exists() else False
-    subprocess.run(_command(method, data, run.folder), check=True)
+    subprocess.run(_command(method, data, run.folder), check=True, env=_ONE_THREAD)
     alike = run.labels.read_bytes() == wanted
     print(
         {"moment": round(moment, 2), "killed": killed, "checkpoint": checkpoint, "alike": alike}, flush=True

@@ -16,6 +16,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import kneighbors_graph
 from sklearn.semi_supervised import LabelSpreading
 
+from benchmarks.making import make
 from benchmarks.records import add_record, is_recorded, machine, measured, read_records
 from benchmarks.sets import SETS
 from coterie import FUCSMF
@@ -32,7 +33,7 @@ def run_labels(names: Sequence[str], n_draws: int, folder: Path, *, tag: str, pa
         views, truth = SETS[name].load(folder)
         classes = np.unique(truth, return_inverse=True)[1]
         peers: dict[str, Callable[[np.ndarray], np.ndarray]] | None = None
-        model = FUCSMF(random_state=0, **params)
+        model = make(FUCSMF, random_state=0, **params)
         for count in COUNTS:
             case = {"data": name, "labels": count, "draws": n_draws, "params": params}
             if is_recorded(tag, case):

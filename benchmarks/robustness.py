@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,14 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.accuracy import settings_of
+from benchmarks.making import make
 from benchmarks.records import add_record, is_recorded, machine, measured, read_records
 from benchmarks.sets import SETS, cut_classes
-from coterie import as_views
+from coterie import MVSIB, as_views
 from coterie.data import Views
 from coterie.errors import InputError
+from coterie.methods.mvsib.fitting import Parts
+from coterie.methods.mvsib.training import MVSIBTask
 from coterie.methods.registry import find_method
 from coterie.metrics import accuracy, matching
 
@@ -32,28 +35,59 @@ def run_robustness(
 ) -> None:
     """ACC with random neighbours, and with noise on a share of the first view's rows or on all of them."""
     estimator = find_method(method).load()
-    if "neighbor_noise" not in estimator().get_params():
-        raise InputError(f"{estimator.__name__} has no neighbor_noise to vary; use --method mvsib.")
+    if not issubclass(estimator, MVSIB):
+        raise InputError(f"{estimator.__name__} has no tables of neighbours to disturb; use --method mvsib.")
     for seed, name in itertools.product(seeds, names):
         views, truth = SETS[name].load(folder)
-        for noise, given, more in _noises(views, seed):
-            case = _case(
-                estimator, {**params, **more}, {"data": name, "seed": seed, "params": params, **noise}
-            )
+        for noise, given, share in _noises(views, seed):
+            case = _case(estimator, params, {"data": name, "seed": seed, "params": params, **noise})
             if is_recorded("robustness", case):
                 continue
+            model = disturbed(make(estimator, len(np.unique(truth)), random_state=seed, **params), share)
             with measured() as costs:
-                model = estimator(len(np.unique(truth)), random_state=seed, **params, **more).fit(given)
+                model.fit(given)
             _keep("robustness", case, {"accuracy": round(accuracy(truth, model.labels_), 4)}, costs)
     _print("robustness", estimator, params, ("noise", "share", "level"), ("accuracy",))
 
 
-def _noises(views: Views, seed: int) -> Iterator[tuple[dict[str, Any], Views, dict[str, Any]]]:
-    """Yield what describes each case, the views to fit, and the parameters."""
+def _noises(views: Views, seed: int) -> Iterator[tuple[dict[str, Any], Views, float]]:
+    """Yield what describes each case, the views to fit, and the share of neighbours to replace."""
     for share in NEIGHBOUR_NOISE:
-        yield {"noise": "neighbours", "share": share, "level": None}, views, {"neighbor_noise": share}
+        yield {"noise": "neighbours", "share": share, "level": None}, views, share
     for share, level in itertools.product(SHARES, SIGNAL_TO_NOISE):
-        yield {"noise": "first view", "share": share, "level": level}, degraded(views, share, level, seed), {}
+        noisy = degraded(views, share, level, seed)
+        yield {"noise": "first view", "share": share, "level": level}, noisy, 0.0
+
+
+def disturbed(model: MVSIB, share: float) -> MVSIB:
+    """Let a share of every row's neighbours be replaced at random in each epoch of a fit that has clusters."""
+    make_task = model._make_task
+
+    def make_disturbed(params: Mapping[str, Any], parts: Parts) -> MVSIBTask:
+        task = make_task(params, parts)
+        begin, pairs = task.begin_epoch, task.pairs
+        assert pairs is not None
+        tables = pairs._tables
+
+        def begin_epoch(epoch: int) -> None:
+            if not task.settings.in_warmup(epoch):
+                rng = np.random.default_rng([task.seed, epoch])
+                pairs._tables = [_replaced(table, share, rng) for table in tables]
+            begin(epoch)
+
+        task.begin_epoch = begin_epoch  # type: ignore[method-assign]
+        return task
+
+    if share > 0:
+        model._make_task = make_disturbed  # type: ignore[method-assign]
+    return model
+
+
+def _replaced(table: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+    """Return a table of neighbours with a share replaced at random; where a row stands itself it stays."""
+    noise = rng.integers(len(table), size=table.shape, dtype=table.dtype)
+    replaced = (rng.random(table.shape) < share) & (table != np.arange(len(table))[:, None])
+    return np.where(replaced, noise, table)
 
 
 def degraded(views: Views, share: float, level: float, seed: int) -> Views:
@@ -76,7 +110,7 @@ def run_imbalance(
             continue
         views, truth, small = cut_classes(*SETS[name].load(folder), seed=seed)
         with measured() as costs:
-            model = estimator(len(np.unique(truth)), random_state=seed, **params).fit(views)
+            model = make(estimator, len(np.unique(truth)), random_state=seed, **params).fit(views)
         _keep("imbalance", case, recalls(truth, model.labels_, small), costs)
     _print("imbalance", estimator, params, (), ("minority_recall", "rest_accuracy"))
 

@@ -158,8 +158,8 @@ def _refinements(model: FUCSMF, classes: np.ndarray, y: np.ndarray) -> dict[str,
         more[rows] = classes[rows]
         best = np.inf
         for _ in range(3):
-            model.set_params(tol=_TOL).relabel(y)
-            model.set_params(tol=ENOUGH)
+            model.set_params(options__tol=_TOL).relabel(y)
+            model.set_params(options__tol=ENOUGH)
             best = min(best, _timed(lambda more=more: model.relabel(more))[0])
         seconds.append(best)
     return {"ten more labels": round(float(np.median(seconds)), 4), "their steps": len(model.history_)}

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.making import make
 from benchmarks.records import machine, write_records
 from coterie import PCX
 from coterie.methods.pcx.network import CIUnit
@@ -65,9 +66,9 @@ def epoch_flops(n_rows: int, partners: bool) -> float:
 def pcx_epoch_seconds(rows: Any, n_epochs: int, **params: Any) -> float:
     """Return the fastest epoch of a PCX fit in its cluster phase, the dearer one."""
     # Without a student, after which the cluster phase no longer looks at partners.
-    model = PCX(
-        10, max_epochs=n_epochs, warmup=0.0, init="kmeans", student=0.0, hold=0.0, burn_in=0.0, metric="euclidean",
-        scale="none", hidden=HIDDEN, batch_size=BATCH, random_state=0, **params,
+    model = make(
+        PCX, 10, max_epochs=n_epochs, warmup=0.0, init="kmeans", student=0.0, hold=0.0, burn_in=0.0,
+        metric="euclidean", scale="none", hidden=HIDDEN, batch_size=BATCH, random_state=0, **params,
     )  # fmt: skip
     return min(record["seconds"] for record in model.fit(rows).history_)
 

@@ -15,7 +15,7 @@ from scipy import sparse
 from benchmarks.peers.classic import spectral
 from benchmarks.records import add_record, is_recorded, machine, measured, measured_apart
 from benchmarks.sets import SETS
-from coterie import SSCNet, as_views
+from coterie import SSCNet, SSCNetOptions, as_views
 from coterie.metrics import accuracy
 
 _HELD_OUT = 0.2
@@ -143,7 +143,7 @@ def _measure(path: Path, method: str, epochs: int) -> None:
         if method == "exact":
             labels = spectral([rows], _GROUPS, 0, n_neighbors=_NEIGHBOURS)
         else:
-            model = SSCNet(_GROUPS, max_epochs=epochs, warmup=0.5, random_state=0)
+            model = SSCNet(_GROUPS, max_epochs=epochs, options=SSCNetOptions(warmup=0.5), random_state=0)
             labels = model.fit(as_views(path)).labels_
     print(json.dumps({**costs, "accuracy": round(accuracy(np.arange(len(rows)) % _GROUPS, labels), 4)}))
 

@@ -99,7 +99,7 @@ def measure(method: str, path: Path, how: str, params: dict[str, Any]) -> None:
     with process_group() if how == "together" else nullcontext():
         # LargeMvCNet has one sweep in which rows meet the landmarks; later ones find them kept.
         for _ in range(_FITS if method == "largemvcnet" else 1):
-            estimator = find_method(method).load()(10, views=views, random_state=0, n_threads=1, **params)
+            estimator = find_method(method).load()(10, views=views, random_state=0, **params)
             with turns.turn() if method == "largemvcnet" else nullcontext():
                 estimator.fit(rows)
             history = [record["seconds"] for record in estimator.history_]

@@ -21,6 +21,12 @@ settings.load_profile("steady")
 
 
 @pytest.fixture
+def checkpoint_every_epoch(monkeypatch):
+    """A run that is stopped goes on from the epoch before."""
+    monkeypatch.setattr("coterie.engine.callbacks.CHECKPOINT_EVERY", 1)
+
+
+@pytest.fixture
 def short_training(monkeypatch):
     """Pages show defaults; in their tests a short training will do."""
     for settings_of_runs in (RunSettings, Settings):

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 import torch
 
+from coterie.engine.adam import Adam
+
 
 class Disk:
     """Lets something happen at one of the points at which bytes, or a name, reach the disk.
@@ -94,7 +96,7 @@ class Still:
 
     def __init__(self, number):
         self.tensor = torch.full((500,), float(number), requires_grad=True)
-        self.optimizer = torch.optim.Adam([self.tensor])
+        self.optimizer = Adam([self.tensor], 1e-3)
 
     def state(self):
         return {"tensor": self.tensor}

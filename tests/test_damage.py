@@ -71,7 +71,7 @@ def test_a_checkpoint_of_something_else_is_one_sentence(tmp_path, changes, tenso
                 self.tensor.copy_(state["tensor"])
 
     def loop():
-        return Loop(Task(1), lambda epoch: [], per_epoch=1, max_epochs=1, callbacks=[Checkpoint(path, 1, {})])
+        return Loop(Task(1), lambda epoch: [], per_epoch=1, max_epochs=1, callbacks=[Checkpoint(path, {})])
 
     path = tmp_path / "c"
     write_checkpoint(path, loop(), {})

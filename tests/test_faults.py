@@ -25,7 +25,7 @@ from coterie.store import read_archive, write_archive
 
 ROWS = np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32)
 FIT = ["fit", "{folder}/rows.npy", "--method", "pcx", "-k", "3", "--out", "{folder}/run", "--quiet"]
-FIT += ["--set", "max_epochs=3", "--set", "hidden=[4]", "--set", "checkpoint_every=1", "--set", "n_threads=1"]
+FIT += ["--set", "max_epochs=3", "--set", "hidden=[4]"]
 
 
 def write_model(path, number):
@@ -211,7 +211,7 @@ def test_too_little_memory_is_one_sentence(folder, monkeypatch, capsys):
 
 
 def test_data_that_are_cut_short_stop_a_run_in_one_sentence_and_once_put_back_it_goes_on(
-    folder, monkeypatch, capsys
+    folder, monkeypatch, checkpoint_every_epoch, capsys
 ):
     monkeypatch.setattr(memory, "available_bytes", lambda: 100)
     assert run(command(folder)) == 0

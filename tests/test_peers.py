@@ -9,6 +9,7 @@ import pytest
 import torch
 from benchmarks import compare, limit, peers, records, scaling
 from benchmarks.forked import forked
+from benchmarks.making import make
 from benchmarks.peers import CHEAP, PEERS, find_peer, torchvision
 from benchmarks.peers.coregularised import gaussian_kernel
 from benchmarks.peers.lmvsc import mixtures
@@ -162,7 +163,9 @@ def test_the_rate_of_steps_is_that_of_their_matrix_products():
     rows = np.random.default_rng(0).random((300, 20), dtype=np.float32)
     plain = Loop.step
     with limit._watched(limit._counted) as work:
-        PCX(3, max_epochs=2, hidden=(8,), student=0.0, n_neighbors=0, init="kmeans", random_state=0).fit(rows)
+        make(
+            PCX, 3, max_epochs=2, hidden=(8,), student=0.0, n_neighbors=0, init="kmeans", random_state=0
+        ).fit(rows)
     assert Loop.step is plain
     assert len(work) == 4  # two batches in each epoch
     layers = 20 * 8 + 8 * 10 + 20 * 10 + 10 * 8 + 8 * 20  # encoder, CI-Unit, decoder

@@ -12,12 +12,15 @@ from torch import Tensor, nn
 
 from benchmarks.fuzzing.seeds import A, B, Files, Y
 from coterie import FUCSMF, MVSIB, PCX, LargeMvCNet, SSCNet, load
+from coterie.engine.adam import Adam
 from coterie.engine.callbacks import Checkpoint
+from coterie.engine.checkpoint import write_checkpoint
 from coterie.engine.loop import Loop
 from coterie.methods.refine import refine
 from coterie.methods.sscnet import SSC
 
 _TRAINED = {"max_epochs": 1, "random_state": 0}
+_IDENTITY = {"method": "line", "seed": 0}
 
 
 def model_seeds() -> list[Files]:
@@ -53,7 +56,7 @@ class _Line:
 
     def __init__(self) -> None:
         self.layer = nn.Linear(3, 1)
-        self.optimizer = torch.optim.Adam(self.layer.parameters(), fused=True)
+        self.optimizer = Adam(self.layer.parameters(), 1e-3)
 
     def begin_epoch(self, epoch: int) -> None: ...
 
@@ -73,7 +76,7 @@ class _Line:
 
 
 def _loop(path: Path) -> Loop:
-    watch = Checkpoint(path, 1, {"method": "line", "seed": 0})
+    watch = Checkpoint(path, _IDENTITY)
     rows = torch.from_numpy(A).float()
     return Loop(_Line(), lambda epoch: [rows], per_epoch=1, max_epochs=2, callbacks=[watch])
 
@@ -82,7 +85,9 @@ def checkpoint_seeds() -> list[Files]:
     """Return the checkpoint of a tiny training."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.coterie"
-        _loop(path).run_epoch()
+        loop = _loop(path)
+        loop.run_epoch()
+        write_checkpoint(path, loop, _IDENTITY)
         return [{path.name: path.read_bytes()}]
 
 

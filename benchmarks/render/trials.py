@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks.accuracy import settings_of
 from benchmarks.records import read_records
 from benchmarks.render.figures import Record, grouped, made_by, newest, short, table
+from coterie.methods.moved import GONE
 from coterie.methods.registry import find_method
 
 _MEAN = "mean"
@@ -27,7 +28,8 @@ def ablations(method: str) -> str:
     runs = [
         one
         for one in (*defaults, *changed)
-        if one["method"] == estimator.__name__ and one["settings"] == settings_of(estimator, one["params"])
+        if one["method"] == estimator.__name__
+        and _without_constants(one) == settings_of(estimator, one["params"])
     ]
     tried = {(one["data"], one["seed"]) for one in runs if one["params"]}
     both = (one for one in runs if (one["data"], one["seed"]) in tried)
@@ -36,6 +38,12 @@ def ablations(method: str) -> str:
         f"python -m benchmarks accuracy --method {method} --tag ablations --params '{{\"NAME\": VALUE}}'"
     )
     return _by_data(lines, lambda one: one["scores"]["accuracy"], "ACC with") + "\n" + made_by(command)
+
+
+def _without_constants(one: Record) -> Record:
+    """Return the settings of a record but for parameters that are constants now, or gone with what they turned on."""
+    gone = GONE.get(one["method"], {})
+    return {name: value for name, value in one["settings"].items() if name not in gone}
 
 
 def written(params: Record) -> str:

@@ -15,23 +15,28 @@ if TYPE_CHECKING:
     from coterie.methods.base import load
     from coterie.methods.choosing.clusters import choose_k
     from coterie.methods.choosing.recommend import recommend
-    from coterie.methods.fucsmf import FUCSMF
+    from coterie.methods.fucsmf import FUCSMF, FUCSMFOptions
     from coterie.methods.graph_clustering import GraphClustering
-    from coterie.methods.largemvc import LargeMvCNet
-    from coterie.methods.mvsib import MVSIB
-    from coterie.methods.pcx import PCX
+    from coterie.methods.largemvc import LargeMvCNet, LargeMvCNetOptions
+    from coterie.methods.mvsib import MVSIB, MVSIBOptions
+    from coterie.methods.pcx import PCX, PCXOptions
     from coterie.methods.refine import refine
-    from coterie.methods.sscnet import SSC, SSCNet
+    from coterie.methods.sscnet import SSC, SSCNet, SSCNetOptions
 
 _HOMES = {
     "FUCSMF": "coterie.methods.fucsmf",
+    "FUCSMFOptions": "coterie.methods.fucsmf",
     "GraphClustering": "coterie.methods.graph_clustering",
     "InputError": "coterie.errors",
     "LargeMvCNet": "coterie.methods.largemvc",
+    "LargeMvCNetOptions": "coterie.methods.largemvc",
     "MVSIB": "coterie.methods.mvsib",
+    "MVSIBOptions": "coterie.methods.mvsib",
     "PCX": "coterie.methods.pcx",
+    "PCXOptions": "coterie.methods.pcx",
     "SSC": "coterie.methods.sscnet",
     "SSCNet": "coterie.methods.sscnet",
+    "SSCNetOptions": "coterie.methods.sscnet",
     "Views": "coterie.data",
     "amputate": "coterie.data",
     "as_views": "coterie.data",
@@ -49,10 +54,15 @@ __all__ = [
     "MVSIB",
     "PCX",
     "SSC",
+    "FUCSMFOptions",
     "GraphClustering",
     "InputError",
     "LargeMvCNet",
+    "LargeMvCNetOptions",
+    "MVSIBOptions",
+    "PCXOptions",
     "SSCNet",
+    "SSCNetOptions",
     "Views",
     "__version__",
     "amputate",

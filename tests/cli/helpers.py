@@ -10,8 +10,6 @@ FAST = [
     "--set",
     "hidden=[16]",
     "--set",
-    "n_threads=1",
-    "--set",
     "n_code=3",
     "--quiet",
 ]

@@ -40,15 +40,38 @@ def test_several_views_are_fitted_predicted_and_reported(tmp_path, capsys):
     views = [(np.eye(3)[kind] @ rng.normal(size=(3, d)) * 4 + rng.normal(size=(90, d))) for d in (6, 5)]
     views[1][:9] = np.nan
     np.savez(tmp_path / "both.npz", view0=views[0], view1=views[1], y=kind)
-    place, options = str(tmp_path / "run"), ["--set", "n_landmarks=20", "--set", "n_threads=1", "--quiet"]
+    place, options = str(tmp_path / "run"), ["--set", "options.n_landmarks=20", "--quiet"]
     data = str(tmp_path / "both.npz")
     assert run(["fit", data, "--method", "LargeMvCNet", "-k", "3", "--out", place, *options]) == 0
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["settings"] == {"options.n_landmarks": 20}
+    assert load(tmp_path / "run" / "model.coterie").options.n_landmarks == 20
     assert run(["predict", place, data, "-o", str(tmp_path / "again.csv"), "--quiet"]) == 0
     assert (tmp_path / "again.csv").read_text() == (tmp_path / "run" / "labels.csv").read_text()
     assert run(["evaluate", place, "--truth", data]) == 0
     assert float(capsys.readouterr().out.split()[1]) > 0.9
     assert run(["report", place, "--quiet"]) == 0
     assert 'id="views"' in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_a_setting_of_before_ends_in_the_sentence_that_says_where_it_went(folder, capsys):
+    fit = [
+        "fit",
+        str(folder / "rows.csv"),
+        "--method",
+        "pcx",
+        "-k",
+        "3",
+        "--out",
+        str(folder / "old"),
+        "--set",
+    ]
+    for setting, sentence in {
+        "tau=2": "tau is now an option: --set options.tau=2.",
+        "n_threads=1": "n_threads is gone: set OMP_NUM_THREADS, or call torch.set_num_threads.",
+    }.items():
+        assert run([*fit, setting]) == 2
+        assert last_error(capsys) == f"coterie: {sentence}\n"
+    assert not (folder / "old").exists()
 
 
 def test_without_a_method_the_recommended_one_is_taken_and_named(folder, capsys):

@@ -6,6 +6,7 @@ from html import escape
 
 import numpy as np
 import pytest
+from benchmarks.making import make
 from sklearn.metrics import silhouette_samples
 
 from coterie import MVSIB, write_report
@@ -178,7 +179,7 @@ def mvsib():
     )
     right[10:17] = np.nan
     data = {"left": left, "<right>": right}
-    model = MVSIB(3, hidden=(16,), n_code=8, max_epochs=10, warmup=0.4, random_state=0, n_threads=1)
+    model = make(MVSIB, 3, hidden=(16,), n_code=8, max_epochs=10, warmup=0.4, random_state=0)
     return model.fit(data), data
 
 
@@ -234,7 +235,7 @@ def test_missing_views_are_estimated_from_a_sample(mvsib):
 
 def test_one_view_is_reported_without_a_part_about_views(mvsib, tmp_path):
     X = mvsib[1]["left"]
-    model = MVSIB(3, hidden=(16,), n_code=8, max_epochs=5, warmup=0.4, random_state=0, n_threads=1).fit(X)
+    model = make(MVSIB, 3, hidden=(16,), n_code=8, max_epochs=5, warmup=0.4, random_state=0).fit(X)
     page = write_report(model, X, tmp_path / "r.html", embedding="pca").read_text("utf-8")
     assert '<section id="ambiguous"' in page
     assert '<section id="views"' not in page

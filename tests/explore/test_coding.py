@@ -6,6 +6,7 @@ from html import escape
 
 import numpy as np
 import pytest
+from benchmarks.making import make
 from scipy import sparse
 
 from coterie import SSCNet, write_report
@@ -329,7 +330,7 @@ def test_the_panel_agrees_with_a_real_fit(tmp_path):
     kind = np.arange(60) % 2
     views = [(kind[:, None] * 4 + rng.normal(size=(60, d))).astype(np.float32) for d in (3, 2)]
     small = {"n_atoms": 8, "n_landmarks": 30, "graph_neighbors": 5, "n_neighbors": 5, "batch_size": 32}
-    model = SSCNet(2, max_epochs=3, random_state=0, n_threads=1, **small).fit(views)
+    model = make(SSCNet, 2, max_epochs=3, random_state=0, **small).fit(views)
     page = write_report(model, views, tmp_path / "r.html", embedding="pca").read_text("utf-8")
     edges = model.landmark_graph_.tocoo()
     same = model.landmark_labels_[edges.row] == model.landmark_labels_[edges.col]

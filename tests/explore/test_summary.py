@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+from coterie import LargeMvCNet, LargeMvCNetOptions
 from coterie.data import as_views
 from coterie.errors import InputError
 from coterie.explore import rows as rows_module
@@ -177,6 +178,14 @@ def test_a_model_without_history_exemplars_or_versions_is_summarised(fitted):
     assert found.training.curves == []
     assert found.sample.exemplars == {}
     assert found.versions["numpy"] == np.__version__
+
+
+def test_options_are_shown_one_by_one_as_the_command_line_writes_them():
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    model = LargeMvCNet(2, options=LargeMvCNetOptions(sparsity=0.25), random_state=0).fit(X)
+    shown = summarise(model, X).parameters
+    assert (shown["options.sparsity"], shown["options.init"], shown["n_layers"]) == ("0.25", "'graph'", "2")
+    assert "options" not in shown
 
 
 def test_the_models_own_versions_and_parameters_are_shown(fitted):

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from benchmarks.making import make
 
 from coterie import LargeMvCNet, write_report
 from coterie.data.scaling import MODES
@@ -19,7 +20,7 @@ def fitted():
     views[0][:12] = 40 * rng.normal(size=(12, 5))
     views[1][20:35] = np.nan
     data = {"left": views[0], "<right>": views[1]}
-    return LargeMvCNet(2, n_landmarks=20, random_state=0, n_threads=1).fit(data), data
+    return make(LargeMvCNet, 2, n_landmarks=20, random_state=0).fit(data), data
 
 
 def test_counts_of_missing_and_corrupt_rows_are_those_of_the_model(fitted):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.making import make
 
 from coterie import FUCSMF, PCX, InputError, LargeMvCNet, as_views, load, refine
 from coterie.methods.asking import Regions, in_turn, worth_asking
@@ -23,13 +24,13 @@ def rows():
 @pytest.fixture(scope="module")
 def model(rows):
     """Four groups, and a model that was asked for four."""
-    return PCX(4, hidden=(16,), max_epochs=30, random_state=0, n_threads=1).fit(rows[0])
+    return PCX(4, hidden=(16,), max_epochs=30, random_state=0).fit(rows[0])
 
 
 @pytest.fixture(scope="module")
 def coarse(rows):
     """Four groups, and a model that was asked for two."""
-    return PCX(2, hidden=(16,), max_epochs=30, random_state=0, n_threads=1).fit(rows[0])
+    return PCX(2, hidden=(16,), max_epochs=30, random_state=0).fit(rows[0])
 
 
 def number_of(model, kind, wanted):
@@ -100,10 +101,10 @@ def test_any_fitted_model_can_be_refined(rows, kind_of_model):
     if kind_of_model == "views":
         parts = [X[:, :2], X[:, ::-1].copy()]
         parts[1][4] = np.nan
-        model, given = LargeMvCNet(4, n_landmarks=30, random_state=0, n_threads=1).fit(parts), as_views(parts)
+        model, given = make(LargeMvCNet, 4, n_landmarks=30, random_state=0).fit(parts), as_views(parts)
     else:
         y = np.where(np.arange(200) < 8, kind, -1)
-        model, given = FUCSMF(random_state=0, n_threads=1).fit(X, y), X
+        model, given = FUCSMF(random_state=0).fit(X, y), X
     said = np.where(np.arange(200) < 12, kind, -1)
     refined = refine(model, given, said, keep=False)
     assert (refined.labels == kind).mean() > 0.95
@@ -136,7 +137,7 @@ def test_asked_labels_help_more_than_labels_at_random():
     rng = np.random.default_rng(0)
     kind = rng.integers(0, 3, 600)
     X = (np.array([[0, 0], [2.2, 0], [0, 2.2]])[kind] + rng.normal(size=(600, 2))).astype(np.float32)
-    model = PCX(3, hidden=(16,), max_epochs=20, random_state=0, n_threads=1).fit(X)
+    model = PCX(3, hidden=(16,), max_epochs=20, random_state=0).fit(X)
     named = np.array([np.bincount(model.labels_[kind == k], minlength=3).argmax() for k in range(3)])
     truth = named[kind]
     refined, said = Refinement(model, X, n_ask=20), {}

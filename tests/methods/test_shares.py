@@ -6,7 +6,9 @@ import threading
 import numpy as np
 import pytest
 import torch
+from benchmarks.making import make
 from tests.together import in_threads
+from torch import nn
 
 from coterie import MVSIB, PCX, LargeMvCNet, as_views
 from coterie.collectives import ALONE
@@ -80,7 +82,7 @@ def test_a_step_of_three_processes_is_the_step_of_one(case, collectives_of_threa
 
     def work(collectives):
         collectives_of_threads.collectives = collectives
-        model = find_method(method).load()(3, max_epochs=4, batch_size=50, random_state=0, **params)
+        model = make(find_method(method).load(), 3, max_epochs=4, batch_size=50, random_state=0, **params)
         return first_step(model, data, epoch, phase)
 
     losses, gradients = work(ALONE)
@@ -96,8 +98,9 @@ def test_what_batchnorm_remembers_is_the_same_in_every_process(collectives_of_th
 
     def work(collectives):
         collectives_of_threads.collectives = collectives
-        model = PCX(3, hidden=(16,), latent_norm=True, max_epochs=2, batch_size=50, random_state=0).fit(data)
-        return model.network_.norm.running_mean, model.labels_
+        pair = nn.Sequential(nn.Linear(19, 4), nn.BatchNorm1d(4)), nn.Linear(4, 19)
+        model = PCX(3, n_code=4, encoder=pair, max_epochs=2, batch_size=50, random_state=0).fit(data)
+        return model.network_.encoder[1].running_mean, model.labels_
 
     (mean, labels), (other_mean, other_labels) = in_threads(2, work)
     assert torch.equal(mean, other_mean)
@@ -134,7 +137,7 @@ def test_largemvc_in_two_processes_is_that_of_one(params, missing, collectives_o
 
     def work(collectives):
         collectives_of_threads.collectives = collectives
-        return LargeMvCNet(3, n_landmarks=30, random_state=0, batch_size=100, **params).fit(data)
+        return make(LargeMvCNet, 3, n_landmarks=30, random_state=0, batch_size=100, **params).fit(data)
 
     alone = work(ALONE)
     for model in in_threads(2, work):

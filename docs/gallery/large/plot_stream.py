@@ -23,14 +23,20 @@ def batch(time, n_rows=300):
 
 
 # %%
-# The first call is a fit, each later one a pass over the new rows. ``memory`` is how much of a centre stays
-# in one step: 0.995 by default, for rows that hardly change, less for a stream that moves. A second model is
+# The first call is a fit, each later one a pass over the new rows. The option ``memory`` is how much of a centre
+# stays in one step: 0.995 by default, for rows that hardly change, less for a stream that moves. A second model is
 # fitted once and then left alone.
 
-from coterie import PCX
+from coterie import PCX, PCXOptions
 from coterie.metrics import accuracy
 
-settings = {"n_clusters": 4, "hidden": (32,), "n_code": 2, "max_epochs": 30, "memory": 0.8}
+settings = {
+    "n_clusters": 4,
+    "hidden": (32,),
+    "n_code": 2,
+    "max_epochs": 30,
+    "options": PCXOptions(memory=0.8),
+}
 rows, kind = batch(0)
 follows = PCX(**settings, random_state=0).partial_fit(rows)
 stays = PCX(**settings, random_state=0).fit(rows)

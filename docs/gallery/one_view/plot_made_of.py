@@ -12,11 +12,12 @@ then groups of rows that use the same atoms, and the atoms say what a group has 
 
 import numpy as np
 
-from coterie import SSCNet
+from coterie import SSCNet, SSCNetOptions
 from coterie.data import load_digits
 
 digits = load_digits()
-model = SSCNet(n_clusters=10, n_atoms=128, sparsity=0.3, max_epochs=40, random_state=0).fit(digits.views)
+options = SSCNetOptions(sparsity=0.3)
+model = SSCNet(n_clusters=10, n_atoms=128, max_epochs=40, options=options, random_state=0).fit(digits.views)
 print(f"{model.sparsity_.mean():.0%} of the entries of a code are zero")
 print(f"the atoms leave {model.reconstruction_.mean():.0%} of the length of a row unexplained")
 

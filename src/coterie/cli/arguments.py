@@ -62,18 +62,26 @@ def cluster_count(text: str | None) -> int | str:
 
 
 def read_settings(method: Any, given: list[str]) -> dict[str, Any]:
-    """Return NAME=VALUE pairs as parameters; values are read as JSON where they are JSON."""
-    known = method().get_params()
+    """Return NAME=VALUE pairs as parameters; values are read as JSON where they are JSON.
+
+    An option is written with a dot, as options.tau=2.
+    """
+    from coterie.methods.moved import is_option, refuse_gone
+
+    known = {name.replace("__", "."): name for name in method().get_params()}
     chosen = {}
     for item in given:
         name, equals, text = item.partition("=")
         if not equals:
             raise InputError(f"--set {item} is not NAME=VALUE.")
+        if is_option(method, name):
+            raise InputError(f"{name} is now an option: --set options.{item}.")
+        refuse_gone(method, name)
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]}?" if near else "see the method's page for its parameters."
             raise InputError(f"{method.__name__} has no parameter {name!r}; {hint}")
-        chosen[name] = _value(text)
+        chosen[known[name]] = _value(text)
     return chosen
 
 

@@ -112,7 +112,9 @@ def fit(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; repeatable."),
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="A parameter of the method, or options.NAME; repeatable."
+        ),
     ] = None,
     drop: Drop = None,
     fill: Fill = False,
@@ -172,7 +174,9 @@ def fit(
             "method": found.name,
             "clusters": len(model.cluster_sizes_),
             "labels": None if labels is None else str(labels.resolve()),
-            "settings": {name: value for name, value in chosen.items() if name != "checkpoint"},
+            "settings": {
+                name.replace("__", "."): value for name, value in chosen.items() if name != "checkpoint"
+            },
             "random_state": seed,
             "seed": model.seed_,
             "seconds": round(seconds, 3),

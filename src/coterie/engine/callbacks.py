@@ -1,4 +1,4 @@
-"""Callbacks that every method shares: progress, early stopping, checkpoints."""
+"""Callbacks that every method shares: progress and checkpoints."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import Any
 
 from coterie.engine.checkpoint import read_checkpoint, write_checkpoint
 from coterie.engine.loop import Callback, Loop, Record, log
+
+CHECKPOINT_EVERY = 10
+"""Epochs between two checkpoints; the last epoch is always written."""
 
 
 class Progress(Callback):
@@ -71,49 +74,18 @@ class Progress(Callback):
             self._bar = None
 
 
-class EarlyStopping(Callback):
-    """Stop when a recorded figure has stayed below a bound for some epochs.
-
-    Parameters
-    ----------
-    monitor : str
-        Name of the figure in the records; epochs that lack it do not count.
-    below : float
-    patience : int
-        Epochs in a row.
-    """
-
-    def __init__(self, monitor: str, below: float, patience: int) -> None:
-        self.monitor, self.below, self.patience = monitor, below, patience
-
-    def on_epoch_end(self, loop: Loop, record: Record) -> None:
-        """Look back over the last epochs; the history alone decides, so a resumed run stops at the same place."""
-        last = [past.get(self.monitor) for past in loop.history[-self.patience :]]
-        if len(last) == self.patience and all(value is not None and value < self.below for value in last):
-            log.info(
-                "Stopped after epoch %d: %s < %g for %d epochs.",
-                loop.epoch,
-                self.monitor,
-                self.below,
-                self.patience,
-            )
-            loop.stop = True
-
-
 class Checkpoint(Callback):
     """Write the state every few epochs, and go on from it when it is there.
 
     Parameters
     ----------
     path : path-like
-    every : int
-        Epochs between two checkpoints; the last epoch is always written.
     identity : mapping
         What must be the same for a resume to make sense: parameters and a fingerprint of the data.
     """
 
-    def __init__(self, path: str | Path, every: int, identity: Mapping[str, Any]) -> None:
-        self.path, self.every = Path(path), every
+    def __init__(self, path: str | Path, identity: Mapping[str, Any]) -> None:
+        self.path = Path(path)
         self.identity = json.loads(json.dumps(identity))
 
     def on_begin(self, loop: Loop) -> None:
@@ -125,6 +97,6 @@ class Checkpoint(Callback):
     def on_epoch_end(self, loop: Loop, record: Record) -> None:
         """Write the file when it is time."""
         if loop.collectives.rank == 0 and (
-            loop.epoch % self.every == 0 or loop.epoch == loop.max_epochs or loop.stop
+            loop.epoch % CHECKPOINT_EVERY == 0 or loop.epoch == loop.max_epochs or loop.stop
         ):
             write_checkpoint(self.path, loop, self.identity)

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from coterie.engine.loop import Loop
 from coterie.errors import InputError
@@ -25,8 +24,7 @@ _REMEDY = "delete it, and the run starts from the beginning"
 def write_checkpoint(path: Path, loop: Loop, identity: Mapping[str, Any]) -> None:
     """Write where the loop stands, atomically."""
     tensors = {_TASK + name: tensor for name, tensor in loop.task.state().items()}
-    for index, slots in loop.task.optimizer.state_dict()["state"].items():
-        tensors |= {f"{_OPTIMIZER}{index}.{slot}": value for slot, value in slots.items()}
+    tensors |= {_OPTIMIZER + name: tensor for name, tensor in loop.task.optimizer.state().items()}
     manifest = {
         "kind": "checkpoint",
         "identity": identity,
@@ -51,11 +49,10 @@ def read_checkpoint(path: Path, loop: Loop, identity: Mapping[str, Any]) -> None
             f"The checkpoint {path} belongs to a run with another {', '.join(differing)}; "
             "delete it or give another path."
         )
-    device = loop.task.optimizer.param_groups[0]["params"][0].device
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     try:
         loop.task.load_state(below(_TASK, tensors))
-        _load_optimizer(loop.task.optimizer, below(_OPTIMIZER, tensors), device)
+        loop.task.optimizer.load_state(below(_OPTIMIZER, tensors))
     except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(
@@ -73,19 +70,3 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if wrong or manifest["epoch"] < 0 or not all(isinstance(record, dict) for record in manifest["history"]):
         raise InputError(f"The checkpoint {path} does not say where it stands; {_REMEDY}.")
     return manifest, arrays
-
-
-def _load_optimizer(
-    optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], device: torch.device
-) -> None:
-    whole = optimizer.state_dict()
-    whole["state"] = {}
-    parameters = [one for group in optimizer.param_groups for one in group["params"]]
-    for name, tensor in tensors.items():
-        index, slot = name.split(".", 1)
-        if tensor.shape not in ((), parameters[int(index)].shape):
-            raise ValueError(f"{name} has shape {tuple(tensor.shape)}")
-        whole["state"].setdefault(int(index), {})[slot] = tensor.to(device)
-    if len({frozenset(one) for one in whole["state"].values()}) > 1:
-        raise ValueError("parts of the optimizer's state are missing")
-    optimizer.load_state_dict(whole)

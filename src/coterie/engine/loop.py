@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives
+from coterie.engine.adam import Adam
 from coterie.errors import InputError
 from coterie.ops.shares import agree
 
@@ -23,7 +24,7 @@ class Task(Protocol):
     """What a method brings to the loop: its parameters, its losses and its own steps."""
 
     @property
-    def optimizer(self) -> torch.optim.Optimizer:
+    def optimizer(self) -> Adam:
         """The optimizer of the parameters to be trained."""
         ...
 
@@ -85,8 +86,6 @@ class Loop:
     max_epochs : int
     schedule : callable, optional
         Maps the share of training that is done, 0 to 1, to a factor of the learning rate.
-    clip_norm : float, optional
-        Largest norm that the gradient may have.
     callbacks : sequence of Callback
     collectives : Collectives
         Losses and gradients are added over its processes.
@@ -109,19 +108,17 @@ class Loop:
         per_epoch: int,
         max_epochs: int,
         schedule: Callable[[float], float] | None = None,
-        clip_norm: float | None = None,
         callbacks: Sequence[Callback] = (),
         collectives: Collectives = ALONE,
     ) -> None:
         self.task, self.batches, self.per_epoch, self.max_epochs = task, batches, per_epoch, max_epochs
-        self.schedule, self.clip_norm, self.collectives = schedule, clip_norm, collectives
+        self.schedule, self.collectives = schedule, collectives
         self.callbacks = list(callbacks)
         self.epoch = 0
         self.history: list[Record] = []
         self.stop = False
         self.interrupted = False
-        self._rates = [group["lr"] for group in task.optimizer.param_groups]
-        self._parameters = [p for group in task.optimizer.param_groups for p in group["params"]]
+        self._rate, self._parameters = task.optimizer.rate, task.optimizer.parameters
 
     def run(self) -> None:
         """Train until the last epoch, a callback's stop, or Ctrl-C, which leaves the task usable."""
@@ -150,7 +147,7 @@ class Loop:
         totals: dict[str, Tensor] = {}
         n_batches = 0
         for n_batches, batch in enumerate(self.batches(self.epoch), 1):
-            self._set_rates((self.epoch + (n_batches - 1) / self.per_epoch) / self.max_epochs)
+            self._set_rate((self.epoch + (n_batches - 1) / self.per_epoch) / self.max_epochs)
             for name, value in self.step(batch).items():
                 totals[name] = totals.get(name, 0) + value.detach()
             self._announce("on_batch_end")
@@ -164,11 +161,9 @@ class Loop:
     def step(self, batch: Any) -> dict[str, Tensor]:
         """Do one gradient step on a batch and return its losses."""
         losses, carried = self.task.losses(batch)
-        self.task.optimizer.zero_grad(set_to_none=True)
+        self.task.optimizer.zero_grad()
         losses["loss"].backward()
         losses = self._added_up(losses)
-        if self.clip_norm is not None:
-            torch.nn.utils.clip_grad_norm_(self._parameters, self.clip_norm)
         self.task.optimizer.step()
         self.task.after_step(carried)
         return losses
@@ -191,19 +186,17 @@ class Loop:
         if self.collectives.size == 1:
             return losses
         moved = [p for p in self._parameters if p.grad is not None]
+        gradients = [p.grad.flatten() for p in moved if p.grad is not None]
         values = torch.stack([value.detach() for value in losses.values()])
-        flat = self.collectives.begin_sum(torch.cat([*(p.grad.flatten() for p in moved), values]))()
+        flat = self.collectives.begin_sum(torch.cat([*gradients, values]))()
         *pieces, values = flat.split([p.numel() for p in moved] + [len(values)])
         for parameter, piece in zip(moved, pieces, strict=True):
             parameter.grad = piece.view_as(parameter)
         return dict(zip(losses, values, strict=True))
 
-    def _set_rates(self, done: float) -> None:
-        if self.schedule is None:
-            return
-        factor = self.schedule(done)
-        for group, rate in zip(self.task.optimizer.param_groups, self._rates, strict=True):
-            group["lr"] = rate * factor
+    def _set_rate(self, done: float) -> None:
+        if self.schedule is not None:
+            self.task.optimizer.rate = self._rate * self.schedule(done)
 
     def _announce(self, event: str, *details: Any) -> None:
         for callback in self.callbacks:

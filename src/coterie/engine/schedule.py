@@ -34,19 +34,19 @@ def auto_epochs(per_epoch: int, least_steps: int = LEAST_STEPS, enough: int = EN
     return max(least, min(enough, math.ceil(_ENOUGH_STEPS / per_epoch)))
 
 
-def learning_schedule(name: str, warmup: float) -> Callable[[float], float] | None:
-    """Return the factor of the learning rate over the course of training; None when it is constant.
+def learning_schedule(warmup: float) -> Callable[[float], float] | None:
+    """Return the factor of the learning rate over the course of training; None, a constant rate, without a warm-up.
 
-    "onecycle" rises over the first tenth of the warm-up and falls as a cosine to nearly nothing at its end;
+    One cycle rises over the first tenth of the warm-up and falls as a cosine to nearly nothing at its end;
     the cluster phase then starts at a half and falls likewise.
 
     Examples
     --------
-    >>> rate = learning_schedule("onecycle", warmup=0.5)
+    >>> rate = learning_schedule(warmup=0.5)
     >>> [round(rate(done), 3) for done in (0.0, 0.05, 0.4999, 0.5, 1.0)]
     [0.04, 1.0, 0.001, 0.5, 0.001]
     """
-    if name == "constant":
+    if warmup == 0:
         return None
 
     def onecycle(done: float) -> float:

@@ -235,7 +235,11 @@ def summarise(
     if ambiguity is not None:
         shown.update(one.row for one in ambiguity.rows)
     training, view_names = read_history(getattr(model, "history_", [])), [name for name, _ in table.views]
-    parameters = {name: repr(value) for name, value in sorted(model.get_params().items())}
+    # Options are listed one by one, as the command line writes them.
+    params = {
+        name.replace("__", "."): value for name, value in model.get_params().items() if name != "options"
+    }
+    parameters = {name: repr(value) for name, value in sorted(params.items())}
     return Summary(
         method=method,
         n_rows=table.n_rows,

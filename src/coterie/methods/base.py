@@ -20,6 +20,8 @@ from coterie.engine.distributed import current_collectives
 from coterie.engine.loop import Callback
 from coterie.errors import InputError
 from coterie.methods.choosing.clusters import KChoice, choose_k
+from coterie.methods.moved import carried_over, refuse_moved
+from coterie.methods.options import PREFIX, Options
 from coterie.methods.params import Rule, check_params
 from coterie.methods.registry import METHODS, find_method
 from coterie.methods.seeds import draw_seed
@@ -30,7 +32,7 @@ _READS_CLASSES = (
     "a clusterer's columns are its clusters."
 )
 # Parameters that say where and how a run is watched, not what it computes.
-_BYSTANDERS = {"checkpoint", "checkpoint_every", "verbose", "device", "n_threads", "random_state"}
+_BYSTANDERS = {"checkpoint", "verbose", "device", "n_threads", "random_state"}
 
 EXPECTED_FAILED_CHECKS = {
     "check_estimator_sparse_matrix": _READS_CLASSES,
@@ -61,10 +63,14 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {}
+    _options: ClassVar[type[Options] | None] = None
+    """The class of the parameter `options`, of a method that has them."""
+    _presets: ClassVar[Mapping[str | None, Mapping[str, Any]]] = {None: {}}
+    """What "auto" and options that were not given are with each `preset`."""
     _takes_missing: ClassVar[bool] = False
     """Whether a row may lack a view."""
+    options: Any
     checkpoint: Any
-    checkpoint_every: int
     verbose: int
     n_clusters: int | str
     n_clusters_: int
@@ -72,14 +78,69 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     k_choice_: KChoice | None
     seed_: int
 
+    def __new__(cls, *args: Any, **params: Any) -> Self:
+        """Say where a parameter of an earlier version went, before Python refuses its name."""
+        refuse_moved(cls, params)
+        return super().__new__(cls)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = []  # codes are float32 whatever comes in
         return tags
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; with `deep`, also the options in effect, as ``options__NAME``.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+
+        Returns
+        -------
+        dict
+        """
+        params: dict[str, Any] = super().get_params(deep=deep)
+        if deep and self._options is not None:
+            params |= {PREFIX + name: value for name, value in self._options_in_effect().get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, and options by ``options__NAME``.
+
+        Parameters
+        ----------
+        **params
+
+        Returns
+        -------
+        self
+        """
+        refuse_moved(type(self), params)
+        nested = [name for name in params if name.startswith(PREFIX) and self._options is not None]
+        changes = {name.removeprefix(PREFIX): params.pop(name) for name in nested}
+        super().set_params(**params)
+        if changes:
+            self.options = self._given_options().set_params(**changes)
+        return self
+
+    def _given_options(self) -> Options:
+        assert self._options is not None
+        options = getattr(self, "options", None)
+        return options if isinstance(options, self._options) else self._options()
+
+    def _options_in_effect(self) -> Any:
+        """Return the options that were given over those of the preset."""
+        return self._given_options().over(self._preset().get("options"))
+
+    def _preset(self) -> Mapping[str, Any]:
+        name = getattr(self, "preset", None)
+        return self._presets.get(name, {}) if name is None or isinstance(name, str) else {}
+
     def _check_params(self) -> None:
         check_params(type(self).__name__, self.get_params(deep=False), self._rules)
+        if self._options is not None:
+            self._options_in_effect().check()
 
     def _check_input(self, X: Any, *, reset: bool) -> Views:
         """Return the data as views that fit what was seen in `fit`; with `reset`, remember what is seen now."""
@@ -144,8 +205,13 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _resolved(self) -> dict[str, Any]:
         """Return the parameters as they are in effect."""
-        settled = getattr(self, "n_clusters_", self.n_clusters)  # a fit settles it first
-        return {**self.get_params(deep=False), "n_clusters": settled}
+        params = self.get_params(deep=False)
+        params |= {name: value for name, value in self._preset().items() if params[name] == "auto"}
+        if self._options is not None:
+            params["options"] = self._options_in_effect()
+        return params | {
+            "n_clusters": getattr(self, "n_clusters_", self.n_clusters)
+        }  # a fit settles it first
 
     def _watchers(self, fingerprint: list[Any]) -> list[Callback]:
         """Return the callbacks of training that `verbose` and `checkpoint` ask for."""
@@ -154,13 +220,15 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             callbacks.append(Progress(type(self).__name__))
         if self.checkpoint is not None:
             params = {name: value for name, value in self._resolved().items() if name not in _BYSTANDERS}
+            if self._options is not None:
+                params["options"] = params["options"].get_params()
             identity = {
                 "method": type(self).__name__,
                 "parameters": {name: as_json(name, value) for name, value in params.items()},
                 "data": fingerprint,
                 "seed": self.seed_,
             }
-            callbacks.append(Checkpoint(self.checkpoint, self.checkpoint_every, identity))
+            callbacks.append(Checkpoint(self.checkpoint, identity))
         return callbacks
 
     def predict(self, X: Any) -> np.ndarray:
@@ -295,9 +363,12 @@ def from_contents(manifest: dict[str, Any], arrays: dict[str, np.ndarray], **ove
     """Return the fitted model whose `contents` these are, with some parameters replaced."""
     if manifest.get("kind") != "model" or manifest.get("class") not in {method.name for method in METHODS}:
         raise InputError("it is a coterie file but not a model of this version.")
+    estimator = find_method(manifest["class"]).load()
     stored = {name: value for name, value in manifest["params"].items() if name not in overrides}
-    params = {name: _from_json(name, value) for name, value in stored.items()} | overrides
-    return find_method(manifest["class"]).load()(**params)._restore(manifest, arrays)
+    params = carried_over(estimator, {name: _from_json(name, value) for name, value in stored.items()})
+    if params.get("options") is not None:
+        params["options"] = estimator._options(**params["options"])
+    return estimator(**(params | overrides))._restore(manifest, arrays)
 
 
 def _check_labels(arrays: dict[str, np.ndarray], n_clusters: Any, *, marks_outliers: bool = False) -> None:
@@ -344,6 +415,8 @@ def as_json(name: str, value: Any) -> Any:
         return {_SLICE: [value.start, value.stop, value.step]}
     if isinstance(value, (list, tuple)):
         return [as_json(name, item) for item in value]
+    if isinstance(value, Options):
+        value = value.given()
     if isinstance(value, Mapping):
         return {str(key): as_json(name, item) for key, item in value.items()}
     return {_OPAQUE: type(value).__name__, "name": name}

@@ -12,7 +12,6 @@ import numpy as np
 from torch import Tensor
 
 from coterie.data import Views
-from coterie.engine.device import thread_cap
 from coterie.methods.base import Assignment, Clusterer
 from coterie.ops.memberships import log_memberships
 from coterie.ops.pieces import Pieces
@@ -24,7 +23,6 @@ class CostClusterer(Clusterer):
     A subclass implements `_over` and sets `tau_`, the sharpness of the memberships.
     """
 
-    n_threads: int | None
     tau_: float
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -44,10 +42,9 @@ class CostClusterer(Clusterer):
         self._check_params()
         data = self._check_input(X, reset=True)
         self.seed_ = self._run_seed()
-        with thread_cap(self.n_threads):
-            self._settle_clusters(data)
-            self._check_data(data)
-            self._fit(data)
+        self._settle_clusters(data)
+        self._check_data(data)
+        self._fit(data)
         return self
 
     @abstractmethod

@@ -79,6 +79,24 @@ def sizes(words: str = "a sequence of positive whole numbers") -> Rule:
     return lambda v: isinstance(v, (tuple, list)) and all(_is_whole(size) and size > 0 for size in v), words
 
 
+def rising(high: float = math.inf) -> Rule:
+    """Accept two numbers from 0 to a bound, the second the larger; without a bound they must differ.
+
+    Examples
+    --------
+    >>> accepts, wording = rising(1)
+    >>> accepts((0.2, 0.5)), accepts((0.5, 0.2)), wording
+    (True, False, 'two rising numbers of at least 0 and at most 1')
+    """
+    accepts_one, words = real(0, high)
+
+    def accepts(value: Any) -> bool:
+        pair = isinstance(value, (tuple, list)) and len(value) == 2 and all(accepts_one(one) for one in value)
+        return pair and (value[0] < value[1] or (high < math.inf and value[0] == value[1]))
+
+    return accepts, words.replace("a number", "two rising numbers")
+
+
 def either(*rules: Rule) -> Rule:
     """Accept what any of the rules accepts.
 

@@ -15,6 +15,7 @@ from coterie.data import Scaler
 from coterie.data.batches import Batches
 from coterie.engine.pairs import Pairs
 from coterie.engine.schedule import ENOUGH_EPOCHS, LEAST_STEPS, auto_epochs
+from coterie.methods.options import Options
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,8 @@ class RunSettings:
     max_epochs, warmup_epochs : int
         All epochs, and those of them before there are clusters.
     learning_rate : float
-    schedule : str
-        As in `learning_schedule`.
-    clip_norm : float or None
-        Largest norm of the gradient.
+    options : Options
+        With a `warmup`, a share of the epochs.
     """
 
     least_steps: ClassVar[int] = LEAST_STEPS
@@ -69,28 +68,20 @@ class RunSettings:
     max_epochs: int
     warmup_epochs: int
     learning_rate: float
-    schedule: str
-    clip_norm: float | None
+    options: Options
 
     @classmethod
-    def resolve(cls, params: Mapping[str, Any], per_epoch: int, **known: Any) -> Self:
-        """Return the settings of a run from an estimator's parameters and the number of batches in an epoch.
-
-        Parameters
-        ----------
-        params : mapping
-        per_epoch : int
-        **known
-            Settings that are not parameters, or are others in this run.
-        """
+    def resolve(cls, params: Mapping[str, Any], per_epoch: int) -> Self:
+        """Return the settings of a run from an estimator's parameters and the number of batches in an epoch."""
         epochs = (
             auto_epochs(per_epoch, cls.least_steps, cls.enough_epochs)
             if params["max_epochs"] == "auto"
             else params["max_epochs"]
         )
         names = {field.name for field in fields(cls)}
-        chosen = {name: value for name, value in params.items() if name in names} | known
-        return cls(**(chosen | {"max_epochs": epochs, "warmup_epochs": round(params["warmup"] * epochs)}))
+        chosen = {name: value for name, value in params.items() if name in names}
+        warmup_epochs = round(params["options"].warmup * epochs)
+        return cls(**(chosen | {"max_epochs": epochs, "warmup_epochs": warmup_epochs}))
 
     def in_warmup(self, epoch: int) -> bool:
         """Whether an epoch comes before there are clusters."""

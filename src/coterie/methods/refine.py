@@ -126,7 +126,7 @@ class Refinement:
         own = isinstance(base, FUCSMF)
         few = min(_MOST_ANCHORS, len(self.clusters))
         self._solver = clone(base).set_params(classes=None, views=None) if own else FUCSMF(n_anchors=few)
-        self._solver.set_params(tol=ENOUGH, random_state=0)
+        self._solver.set_params(options__tol=ENOUGH, random_state=0)
         self._members = _surest_first(self.clusters, confidence)
         self._surer = {cluster: _surer_half(confidence[rows]) for cluster, rows in self._members.items()}
         self._standing = {

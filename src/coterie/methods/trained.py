@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from coterie.collectives import Collectives
 from coterie.data import Scaler, Views
-from coterie.engine.device import thread_cap
 from coterie.engine.loop import Callback, Loop, Record, Task
 from coterie.engine.schedule import STREAM_RATE, learning_schedule
 from coterie.methods.costs import CostClusterer
@@ -18,18 +17,11 @@ from coterie.store import versions
 
 TRAINING_RULES: Mapping[str, Rule] = {
     "max_epochs": either(one_of("auto"), whole(0)),
-    "warmup": real(0, 1),
     "batch_size": whole(2),
     "learning_rate": real(0, above=True),
-    "schedule": one_of("onecycle", "constant"),
-    "clip_norm": either(one_of(None), real(0, above=True)),
-    "checkpoint_every": whole(1),
-    "n_threads": either(one_of(None), whole(1)),
     "verbose": either(whole(0), flag()),
 }
 """Rules of the parameters that say how to train, for the `_rules` of each `TrainedClusterer`."""
-
-_ONE_PASS = {"max_epochs": 1, "warmup": 0.0, "schedule": "constant"}
 
 
 class ClusterTask(Task, Protocol):
@@ -65,11 +57,10 @@ class TrainedClusterer(CostClusterer, Generic[PartsT, TaskT]):
     A subclass takes `TRAINING_RULES` into its `_rules` and implements the abstract methods below.
     """
 
-    _stream_params: ClassVar[Mapping[str, Any]] = {}
-    """Parameters of the method that are others in a pass over more rows."""
+    _stream_options: ClassVar[Mapping[str, Any]] = {}
+    """Options of the method that are others in a pass over more rows."""
 
     device: str
-    n_threads: int | None
     history_: list[Record]
     scaler_: Scaler
 
@@ -92,8 +83,7 @@ class TrainedClusterer(CostClusterer, Generic[PartsT, TaskT]):
             return self.fit(X)
         self._check_params()
         data = self._check_input(X, reset=False)
-        with thread_cap(self.n_threads):
-            self._continue(data)
+        self._continue(data)
         return self
 
     def _fit(self, data: Views) -> None:
@@ -107,8 +97,10 @@ class TrainedClusterer(CostClusterer, Generic[PartsT, TaskT]):
         self._finish(parts, task, loop.history)
 
     def _continue(self, data: Views) -> None:
-        params = {**self._resolved(), **_ONE_PASS, **self._stream_params}
-        params["learning_rate"] *= STREAM_RATE
+        params = self._resolved()
+        options = params["options"].set_params(warmup=0.0, **self._stream_options)
+        rate = STREAM_RATE * params["learning_rate"]
+        params |= {"max_epochs": 1, "learning_rate": rate, "options": options}
         done = len(self.history_)
         parts = self._prepare_more(params, data, self.seed_ + done)
         task = self._make_task(params, parts)
@@ -156,8 +148,7 @@ def make_loop(task: ClusterTask, parts: RunParts, callbacks: Sequence[Callback] 
         lambda epoch: batches.epoch(epoch, parts.pairs),
         per_epoch=batches.per_epoch,
         max_epochs=settings.max_epochs,
-        schedule=learning_schedule(settings.schedule, settings.warmup_epochs / max(1, settings.max_epochs)),
-        clip_norm=settings.clip_norm,
+        schedule=learning_schedule(settings.warmup_epochs / max(1, settings.max_epochs)),
         callbacks=callbacks,
         collectives=task.collectives,
     )

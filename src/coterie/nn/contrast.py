@@ -15,21 +15,18 @@ from coterie.collectives import ALONE, Collectives, share_of
 _LINES = 512  # of the table of similarities at a time: what stays in the processor's cache
 
 
-def neighbour_contrast(
-    codes: Tensor, partners: Tensor, attraction: float = 1.0, collectives: Collectives = ALONE
-) -> Tensor:
+def neighbour_contrast(codes: Tensor, partners: Tensor, collectives: Collectives = ALONE) -> Tensor:
     r"""Return how well each code finds its partner among all the codes of the batch.
 
-    .. math:: \frac{1}{2b} \sum_i \Big[ \log \sum_{j \ne i} q(z_i, z_j) - a \log q(z_i, z_{m(i)}) \Big]
+    .. math:: \frac{1}{2b} \sum_i \Big[ \log \sum_{j \ne i} q(z_i, z_j) - \log q(z_i, z_{m(i)}) \Big]
 
-    over the 2 b codes of the rows and of their partners, where m(i) is the partner of i,
-    q(a, b) = 1 / (1 + ||a - b||^2), and a is `attraction`: above 1 partners pull harder than strangers push.
+    over the 2 b codes of the rows and of their partners, where m(i) is the partner of i, and
+    q(a, b) = 1 / (1 + ||a - b||^2).
     In none of the papers: it carries the accuracy of our defaults, and it needs no augmentation.
 
     Parameters
     ----------
     codes, partners : Tensor of shape (b, d)
-    attraction : float
     collectives : Collectives
         Processes that all have these codes and share the sum over i; each gets its part of the loss.
 
@@ -39,26 +36,26 @@ def neighbour_contrast(
     >>> neighbour_contrast(z, z) < 1e-3
     tensor(True)
     """
-    return _Contrast.apply(torch.cat([codes, partners]), attraction, collectives)
+    return _Contrast.apply(torch.cat([codes, partners]), collectives)
 
 
 class _Contrast(torch.autograd.Function):
     """The contrast of n codes (n, d), the second half the partners of the first.
 
     Its gradient is written out and taken at once, a few lines of the table at a time: autograd would write a dozen
-    tables (n, n). With S_i the sum over j of q_ij, the gradient for a squared distance is (a q_ij, for the partner,
+    tables (n, n). With S_i the sum over j of q_ij, the gradient for a squared distance is (q_ij, for the partner,
     - q_ij^2 / S_i) / n.
     """
 
     @staticmethod
-    def forward(ctx: Any, codes: Tensor, attraction: float, collectives: Collectives) -> Tensor:
+    def forward(ctx: Any, codes: Tensor, collectives: Collectives) -> Tensor:
         n_codes, mine = len(codes), share_of(len(codes), collectives)
         loss, gradient = codes.new_zeros(()), torch.zeros_like(codes)
         # One place for all lines: made anew for every few, they would take longer than the products.
         place = codes.new_empty(min(_LINES, mine.stop - mine.start), n_codes)
         for start in range(mine.start, mine.stop, _LINES):
             lines = slice(start, min(start + _LINES, mine.stop))
-            loss += _add_lines(codes, lines, attraction, gradient, place[: lines.stop - start])
+            loss += _add_lines(codes, lines, gradient, place[: lines.stop - start])
         ctx.save_for_backward(gradient.div_(n_codes))
         return loss / n_codes
 
@@ -66,10 +63,10 @@ class _Contrast(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, above: Tensor) -> tuple[Tensor | None, ...]:
         (gradient,) = ctx.saved_tensors
-        return above * gradient, None, None
+        return above * gradient, None
 
 
-def _add_lines(codes: Tensor, lines: slice, attraction: float, gradient: Tensor, table: Tensor) -> Tensor:
+def _add_lines(codes: Tensor, lines: slice, gradient: Tensor, table: Tensor) -> Tensor:
     """Add the gradient of some lines of the contrast, times n, and return their sum; `table` (l, n) is used up."""
     asked, squares = codes[lines], codes.square().sum(1)
     numbers = torch.arange(lines.start, lines.stop, device=codes.device)
@@ -79,8 +76,8 @@ def _add_lines(codes: Tensor, lines: slice, attraction: float, gradient: Tensor,
     table[line, numbers] = 0
     pulls, totals = table[line, partner], table.sum(1)
     table.square_().div_(-totals[:, None])
-    table[line, partner] += attraction * pulls
+    table[line, partner] += pulls
     # Narrow codes on the left: products with them on the right take three to eight times as long.
     gradient[lines] += 2 * (table.sum(1)[:, None] * asked - (codes.T @ table.T).T)
     gradient += 2 * (table.sum(0)[:, None] * codes - (asked.T @ table).T)
-    return (totals.log() - attraction * pulls.log()).sum()
+    return (totals.log() - pulls.log()).sum()

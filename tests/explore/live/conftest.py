@@ -44,7 +44,7 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explored")
     write_rows(folder / "rows.csv")
     write_metadata(folder / "metadata.csv")
-    fast = ["max_epochs=20", "hidden=[16]", "n_threads=1", "n_code=3"]
+    fast = ["max_epochs=20", "hidden=[16]", "n_code=3"]
     settings = [word for setting in fast for word in ("--set", setting)]
     arguments = ["fit", str(folder / "rows.csv"), "--method", "pcx", "-k", "4", "--out", str(folder / "run")]
     assert run([*arguments, "--quiet", *settings]) == 0

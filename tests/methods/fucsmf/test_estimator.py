@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from benchmarks.making import make
 from sklearn.utils.estimator_checks import check_estimator
 
 import coterie
@@ -19,7 +20,7 @@ from coterie.methods.fucsmf.solving import solve
 from coterie.metrics import accuracy
 from coterie.ops.simplex import project_simplex
 
-QUIET = {"random_state": 0, "n_threads": 1}
+QUIET = {"random_state": 0}
 
 
 def some_labels(truth, per_class, seed=0):
@@ -102,6 +103,20 @@ def test_far_fewer_anchors_than_rows_will_do(digits, anchors):
     assert np.mean(model.labels_[y < 0] == truth[y < 0]) > 0.9
 
 
+def test_anchors_that_are_to_be_placed_are_placed_also_where_every_row_could_be_one():
+    X, kind = blobs()
+    y = some_labels(kind, 2)
+    everyone = FUCSMF(**QUIET).fit(X, y).anchors_
+    assert everyone.counts == [120]
+    placed = [FUCSMF(anchors=how, **QUIET).fit(X, y).anchors_ for how in ("random", "minibatch", "kmeans")]
+    assert [one.counts for one in placed] == [[60]] * 3
+    tables = [np.unique(one.parts[0].anchors.numpy(), axis=0) for one in placed]
+    rows = {tuple(row) for row in everyone.parts[0].anchors.numpy()}
+    assert all(tuple(row) in rows for row in tables[0])  # random ones are rows, the means of k-means are not
+    assert not all(tuple(row) in rows for row in tables[2])
+    assert not np.array_equal(tables[0], tables[1])
+
+
 def test_anchors_can_be_given(digits):
     X, truth = digits
     y = some_labels(truth, 5)
@@ -137,9 +152,9 @@ def test_the_order_of_rows_and_the_unit_of_measure_do_not_matter():
     y = some_labels(kind, 2)
     order = np.random.default_rng(1).permutation(len(X))
     terms = {"metric": "euclidean", "scale": "none", **QUIET}
-    first = FUCSMF(**terms).fit(X, y)
-    turned = FUCSMF(**terms).fit(X[order], y[order])
-    larger = FUCSMF(**terms).fit(X * 1000, y)
+    first = make(FUCSMF, **terms).fit(X, y)
+    turned = make(FUCSMF, **terms).fit(X[order], y[order])
+    larger = make(FUCSMF, **terms).fit(X * 1000, y)
     np.testing.assert_allclose(turned.label_distributions_, first.label_distributions_[order], atol=1e-4)
     np.testing.assert_allclose(larger.label_distributions_, first.label_distributions_, atol=1e-4)
 
@@ -223,7 +238,7 @@ def test_must_links_pass_a_label_to_rows_far_away_and_cannot_links_push_back():
     alike = pairs[(kind[pairs[:, 0]] == kind[pairs[:, 1]]) & (pairs[:, 0] != pairs[:, 1])]
     alone = FUCSMF(**QUIET).fit(X, y)
     helped = FUCSMF(**QUIET).fit(X, y, must_link=alike, cannot_link=apart)
-    softly = FUCSMF(hard_links=False, **QUIET).fit(X, y, must_link=alike, cannot_link=apart)
+    softly = make(FUCSMF, hard_links=False, **QUIET).fit(X, y, must_link=alike, cannot_link=apart)
     base = np.mean(alone.labels_ == kind)
     assert np.mean(helped.labels_ == kind) > base
     assert np.mean(softly.labels_ == kind) > base
@@ -232,8 +247,8 @@ def test_must_links_pass_a_label_to_rows_far_away_and_cannot_links_push_back():
 def test_adapting_the_graph_never_raises_the_whole_objective(digits):
     X, truth = digits
     y = some_labels(truth[:600], 5)
-    plain = FUCSMF(smoothness=100.0, **QUIET).fit(X[:600], y)
-    turned = FUCSMF(smoothness=100.0, adapt=3, **QUIET).fit(X[:600], y)
+    plain = make(FUCSMF, smoothness=100.0, **QUIET).fit(X[:600], y)
+    turned = make(FUCSMF, smoothness=100.0, adapt=3, **QUIET).fit(X[:600], y)
     assert turned.objective_ < plain.objective_
     np.testing.assert_array_equal(turned.labels_[y >= 0], y[y >= 0])
     assert np.mean(turned.labels_ == truth[:600]) > 0.9
@@ -242,7 +257,7 @@ def test_adapting_the_graph_never_raises_the_whole_objective(digits):
 def test_adapting_does_not_cut_off_single_labels(digits):
     X, truth = digits
     y = some_labels(truth, 1)
-    model = FUCSMF(adapt=3, metric="euclidean", **QUIET).fit(X, y)
+    model = make(FUCSMF, adapt=3, metric="euclidean", **QUIET).fit(X, y)
     assert np.mean(model.labels_ == truth) > 0.8
 
 
@@ -349,7 +364,7 @@ def test_mistakes_are_named_in_one_sentence(params, y, links, message):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         with pytest.raises(InputError, match=message) as caught:
-            FUCSMF(**params, **QUIET).fit(X, y, **links)
+            make(FUCSMF, **params, **QUIET).fit(X, y, **links)
     assert "\n" not in str(caught.value)
 
 

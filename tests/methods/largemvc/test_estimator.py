@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from benchmarks.making import make
 from sklearn.utils.estimator_checks import check_estimator
 
 import coterie
@@ -20,7 +21,7 @@ from coterie.methods.largemvc.passes import Passes
 from coterie.methods.largemvc.training import LargeMvCTask
 from coterie.metrics import accuracy, ari
 
-QUICK = {"n_landmarks": 40, "random_state": 0, "n_threads": 1}
+QUICK = {"n_landmarks": 40, "random_state": 0}
 
 
 def two_views(n=240, seed=0, noise=1.0):
@@ -40,14 +41,14 @@ def data():
 
 @pytest.fixture(scope="module")
 def fitted(data):
-    return LargeMvCNet(3, **QUICK).fit(data[0])
+    return make(LargeMvCNet, 3, **QUICK).fit(data[0])
 
 
 def test_scikit_learns_checks_pass_but_for_the_listed_ones():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(
-            LargeMvCNet(3, n_landmarks=20, random_state=0, n_threads=1),
+            make(LargeMvCNet, 3, n_landmarks=20, random_state=0),
             expected_failed_checks=EXPECTED_FAILED_CHECKS,
             on_fail="raise",
         )
@@ -59,7 +60,7 @@ def test_scikit_learns_checks_pass_but_for_the_listed_ones():
 )
 def test_groups_that_no_single_view_tells_apart_are_found(data, features, init):
     views, kind = data
-    model = LargeMvCNet(3, features=features, init=init, **QUICK).fit(views)
+    model = make(LargeMvCNet, 3, features=features, init=init, **QUICK).fit(views)
     assert accuracy(kind, model.labels_) > 0.95
 
 
@@ -84,7 +85,7 @@ def test_fitted_attributes_have_their_shapes(fitted):
 def test_a_view_of_noise_is_explained_less_than_the_others_and_agrees_with_none(data):
     views, _ = data
     noise = np.random.default_rng(3).normal(size=(240, 10)).astype(np.float32)
-    model = LargeMvCNet(3, **QUICK).fit([*views[:2], noise])
+    model = make(LargeMvCNet, 3, **QUICK).fit([*views[:2], noise])
     assert model.view_weights_[2] < 0.6 * model.view_weights_[:2].min()
     assert ((model.view_weights_ >= 0) & (model.view_weights_ <= 1)).all()
     assert abs(model.view_agreement_[2, :2]).max() < 0.05
@@ -105,7 +106,7 @@ def test_predict_transform_and_memberships_agree_with_the_fit(fitted, data):
 
 def test_views_of_new_rows_are_found_by_name(data):
     named = dict(zip(("a", "b", "c"), data[0], strict=True))
-    model = LargeMvCNet(3, **QUICK).fit(named)
+    model = make(LargeMvCNet, 3, **QUICK).fit(named)
     turned = {name: named[name] for name in ("c", "a", "b")}
     np.testing.assert_array_equal(model.predict(turned), model.labels_)
     np.testing.assert_array_equal(model.predict(data[0]), model.labels_)
@@ -115,7 +116,7 @@ def test_views_of_new_rows_are_found_by_name(data):
 
 def test_a_report_of_a_frame_warns_of_nothing(data, tmp_path):
     frame = pd.DataFrame(data[0][0], columns=[f"f{j}" for j in range(8)])
-    model = LargeMvCNet(3, **QUICK).fit(frame)
+    model = make(LargeMvCNet, 3, **QUICK).fit(frame)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         write_report(model, frame, tmp_path / "r.html")
@@ -130,7 +131,7 @@ def test_a_row_alone_is_what_it_is_in_company(fitted, data):
 
 def test_the_objective_falls_from_sweep_to_sweep(data):
     for features in ("landmarks", "columns"):
-        model = LargeMvCNet(3, n_layers=8, features=features, **QUICK).fit(data[0])
+        model = make(LargeMvCNet, 3, n_layers=8, features=features, **QUICK).fit(data[0])
         values = np.array([record["objective"] for record in model.history_])
         assert (np.diff(values) <= 1e-6 * values[:-1]).all()
         assert values[-1] < values[0]
@@ -138,7 +139,7 @@ def test_the_objective_falls_from_sweep_to_sweep(data):
 
 def test_one_array_with_column_groups_is_the_same_as_several_arrays(fitted, data):
     views, _ = data
-    together = LargeMvCNet(3, views=[8, 12, 2], **QUICK).fit(np.hstack(views))
+    together = make(LargeMvCNet, 3, views=[8, 12, 2], **QUICK).fit(np.hstack(views))
     np.testing.assert_array_equal(together.labels_, fitted.labels_)
     assert together.n_features_in_ == 22
 
@@ -150,7 +151,7 @@ def test_what_stands_in_a_missing_entry_changes_nothing(data, features):
     answers = []
     for filler in (0.0, np.nan, 1e9):
         filled = [np.where(mask[:, v : v + 1], x, np.float32(filler)) for v, x in enumerate(views)]
-        model = LargeMvCNet(3, features=features, **QUICK).fit(as_views(filled, mask=mask))
+        model = make(LargeMvCNet, 3, features=features, **QUICK).fit(as_views(filled, mask=mask))
         answers.append((model.labels_, model.transform(as_views(filled, mask=mask))))
     for labels, codes in answers[1:]:
         np.testing.assert_array_equal(labels, answers[0][0])
@@ -183,7 +184,7 @@ def test_corrupt_rows_are_found_and_do_no_harm(data):
     rng = np.random.default_rng(1)
     bad = rng.choice(240, 24, replace=False)
     views[0][bad] = 5 * views[0].std() * rng.normal(size=(24, 8))
-    model = LargeMvCNet(3, **QUICK).fit(views)
+    model = make(LargeMvCNet, 3, **QUICK).fit(views)
     found = np.flatnonzero(model.noise_[:, 0])
     assert np.isin(bad, found).mean() > 0.9
     assert np.isin(found, bad).mean() > 0.8
@@ -193,22 +194,22 @@ def test_corrupt_rows_are_found_and_do_no_harm(data):
 
 
 def test_without_the_noise_term_nothing_is_called_corrupt(data):
-    model = LargeMvCNet(3, noise=False, **QUICK).fit(data[0])
+    model = make(LargeMvCNet, 3, noise=False, **QUICK).fit(data[0])
     assert not model.noise_.any()
     assert (model.row_weights_ == 1).all()
 
 
 def test_fixed_anchors_stay_where_they_started(data):
-    model = LargeMvCNet(3, noise=False, fixed_anchors=True, n_layers=3, **QUICK).fit(data[0])
+    model = make(LargeMvCNet, 3, noise=False, fixed_anchors=True, n_layers=3, **QUICK).fit(data[0])
     for first, last in zip(model.network_.anchors(0), model.network_.anchors(3), strict=True):
         assert torch.equal(first, last)
-    free = LargeMvCNet(3, noise=False, n_layers=3, **QUICK).fit(data[0])
+    free = make(LargeMvCNet, 3, noise=False, n_layers=3, **QUICK).fit(data[0])
     assert not torch.equal(free.network_.anchors(0)[0], free.network_.anchors(3)[0])
 
 
 @pytest.mark.parametrize("loss", ["objective", "recon"])
 def test_training_lowers_its_loss_and_keeps_thresholds_positive(data, loss):
-    model = LargeMvCNet(3, max_epochs=15, loss=loss, batch_size=64, n_anchors=6, **QUICK).fit(data[0])
+    model = make(LargeMvCNet, 3, max_epochs=15, loss=loss, batch_size=64, n_anchors=6, **QUICK).fit(data[0])
     trained = [record for record in model.history_ if record["phase"] == "train"]
     assert len(trained) == 15
     assert trained[-1]["loss"] < trained[0]["loss"]
@@ -219,7 +220,7 @@ def test_training_lowers_its_loss_and_keeps_thresholds_positive(data, loss):
 
 
 def test_more_anchors_than_clusters_and_one_layer_work(data):
-    model = LargeMvCNet(3, n_anchors=9, n_layers=1, **QUICK).fit(data[0])
+    model = make(LargeMvCNet, 3, n_anchors=9, n_layers=1, **QUICK).fit(data[0])
     assert model.transform(data[0]).shape == (240, 9)
     assert ari(data[1], model.labels_) > 0.5
 
@@ -236,14 +237,13 @@ def test_a_saved_model_gives_the_same_answers(fitted, data, tmp_path):
     assert again.history_ == fitted.history_
 
 
-def test_training_goes_on_from_a_checkpoint(data, tmp_path):
+def test_training_goes_on_from_a_checkpoint(data, tmp_path, checkpoint_every_epoch):
     options = {
         **QUICK,
         "batch_size": 64,
         "checkpoint": str(tmp_path / "state.coterie"),
-        "checkpoint_every": 2,
     }
-    whole = LargeMvCNet(3, max_epochs=6, **{**options, "checkpoint": None}).fit(data[0])
+    whole = make(LargeMvCNet, 3, max_epochs=6, **{**options, "checkpoint": None}).fit(data[0])
 
     class StoppedError(Exception):
         pass
@@ -258,8 +258,8 @@ def test_training_goes_on_from_a_checkpoint(data, tmp_path):
 
         patch.setattr(LargeMvCTask, "begin_epoch", stop_at_four)
         with pytest.raises(StoppedError):
-            LargeMvCNet(3, max_epochs=6, **options).fit(data[0])
-    resumed = LargeMvCNet(3, max_epochs=6, **options).fit(data[0])
+            make(LargeMvCNet, 3, max_epochs=6, **options).fit(data[0])
+    resumed = make(LargeMvCNet, 3, max_epochs=6, **options).fit(data[0])
     np.testing.assert_array_equal(resumed.transform(data[0]), whole.transform(data[0]))
 
 
@@ -268,7 +268,7 @@ def test_data_on_disk_give_the_answers_of_data_in_memory(fitted, data, tmp_path)
         np.save(tmp_path / f"view{v}.npy", x)
     views = as_views([np.load(tmp_path / f"view{v}.npy", mmap_mode="r") for v in range(3)])
     assert not views.in_memory
-    model = LargeMvCNet(3, **QUICK).fit(views)
+    model = make(LargeMvCNet, 3, **QUICK).fit(views)
     np.testing.assert_array_equal(model.labels_, fitted.labels_)
     np.testing.assert_array_equal(model.transform(views), fitted.transform(data[0]))
 
@@ -277,7 +277,7 @@ def test_memory_of_sweeps_does_not_grow_with_the_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(scaling, "SAMPLE_ROWS", 300)
     monkeypatch.setattr(inputs, "_CHUNK_BYTES", 2**18)
     monkeypatch.setattr(data_views, "_PASS_BYTES", 2**18)
-    model = LargeMvCNet(2, **QUICK)
+    model = make(LargeMvCNet, 2, **QUICK)
     peaks = []
     for n in (4000, 16_000):
         rng = np.random.default_rng(0)
@@ -327,7 +327,7 @@ def test_labelling_keeps_no_small_arrays_from_piece_to_piece(fitted, data, monke
 BAD = [
     ({"n_anchors": 500}, None, r"n_samples=240 should be >= n_clusters=3, >= n_anchors=500"),
     ({"n_clusters": 300}, None, r"n_samples=240 should be >= n_clusters=300"),
-    ({"loss": "mse"}, None, r"loss='mse' does not fit LargeMvCNet: it must be 'objective' or 'recon'"),
+    ({"loss": "mse"}, None, r"loss='mse' does not fit LargeMvCNetOptions: it must be 'objective' or 'recon'"),
     ({"scale": "loud"}, None, r"The scaling mode 'loud' does not exist"),
     ({}, "infinite", r"View 'view1', row 5, column 2 is inf"),
     ({}, "empty row", r"Row 7 has no view at all"),
@@ -346,13 +346,13 @@ def test_bad_input_is_one_sentence(data, params, fault, message):
     if fault == "other rows":
         views[1] = views[1][:-1]
     with pytest.raises(InputError, match=message):
-        LargeMvCNet(**{"n_clusters": 3, **QUICK, **params}).fit(views)
+        make(LargeMvCNet, **{"n_clusters": 3, **QUICK, **params}).fit(views)
 
 
 def test_a_constant_view_and_an_empty_one_do_no_harm(data):
     views, kind = data
     constant = [*views, np.full((240, 4), 7.0, np.float32), np.zeros((240, 3), np.float32)]
-    model = LargeMvCNet(3, **QUICK).fit(constant)
+    model = make(LargeMvCNet, 3, **QUICK).fit(constant)
     assert accuracy(kind, model.labels_) > 0.95
     assert np.isfinite(model.view_weights_).all()
 
@@ -363,7 +363,7 @@ def test_codes_of_another_width_are_refused(fitted):
 
 
 def test_the_seed_decides_everything(data):
-    first, again = (LargeMvCNet(3, max_epochs=2, **QUICK).fit(data[0]) for _ in range(2))
+    first, again = (make(LargeMvCNet, 3, max_epochs=2, **QUICK).fit(data[0]) for _ in range(2))
     np.testing.assert_array_equal(first.transform(data[0]), again.transform(data[0]))
 
 
@@ -376,13 +376,13 @@ def test_a_fit_scales_its_sample_once(data, monkeypatch):
         return transform(self, blocks, present)
 
     monkeypatch.setattr(coterie.data.Scaler, "transform", counted)
-    LargeMvCNet(3, n_layers=1, scale="none", **QUICK).fit(data[0])
+    make(LargeMvCNet, 3, n_layers=1, scale="none", **QUICK).fit(data[0])
     assert len(seen) == 2  # the sample and the first sweep, from which the labels follow
 
 
 def test_a_start_by_k_means_cuts_no_graph(data, monkeypatch):
     monkeypatch.delattr(estimator, "partition_views")
     views, kind = data
-    model = LargeMvCNet(3, init="kmeans", features="columns", **QUICK).fit(views)
+    model = make(LargeMvCNet, 3, init="kmeans", features="columns", **QUICK).fit(views)
     assert accuracy(kind, model.labels_) > 0.95
     assert model.view_agreement_.shape == (3, 3)

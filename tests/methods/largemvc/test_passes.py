@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from benchmarks.making import make
 
 from coterie import LargeMvCNet, amputate, as_views
 from coterie.collectives import Alone
@@ -13,7 +14,7 @@ from coterie.methods.largemvc.passes import KeptRows, Passes, row_bytes
 from coterie.methods.largemvc.rows import dense
 from coterie.ops import distances
 
-QUICK = {"n_landmarks": 40, "random_state": 0, "n_threads": 1}
+QUICK = {"n_landmarks": 40, "random_state": 0}
 
 
 def some_views(n=1500, seed=0):
@@ -31,7 +32,7 @@ def small_pieces(monkeypatch):
 
 @pytest.fixture(scope="module")
 def fitted():
-    return LargeMvCNet(3, **QUICK).fit(some_views())
+    return make(LargeMvCNet, 3, **QUICK).fit(some_views())
 
 
 def same(one, other):
@@ -90,7 +91,7 @@ def test_a_process_keeps_its_own_share(fitted, small_pieces):
 def test_a_row_of_four_views_and_all_of_them_takes_174_bytes():
     rng = np.random.default_rng(0)
     views = as_views([rng.normal(size=(300, 5)).astype(np.float32) for _ in range(4)])
-    model = LargeMvCNet(3, **QUICK).fit(views)
+    model = make(LargeMvCNet, 3, **QUICK).fit(views)
     seen = next(iter(Passes(model.inputs_, views)))
     assert row_bytes(seen) == 5 * 5 * (2 + 4) + 5 * 4 + 4
     kept = KeptRows(seen, 300)
@@ -99,7 +100,7 @@ def test_a_row_of_four_views_and_all_of_them_takes_174_bytes():
 
 def test_columns_are_not_kept(small_pieces):
     views = some_views()
-    model = LargeMvCNet(3, features="columns", **QUICK).fit(views)
+    model = make(LargeMvCNet, 3, features="columns", **QUICK).fit(views)
     data = Passes(model.inputs_, views)
     assert len(list(data)) == len(list(data)) == 6
     assert data._kept is None
@@ -118,9 +119,9 @@ def test_many_landmarks_are_named_by_wider_integers(fitted):
 @pytest.mark.parametrize("params", [{}, {"n_layers": 4, "noise": False}, {"max_epochs": 2}])
 def test_a_fit_that_keeps_nothing_is_a_fit_that_keeps_all(small_pieces, monkeypatch, params):
     views = some_views()
-    whole = LargeMvCNet(3, **params, **QUICK).fit(views)
+    whole = make(LargeMvCNet, 3, **params, **QUICK).fit(views)
     monkeypatch.setattr(passes, "_KEPT_BYTES", 0)
-    anew = LargeMvCNet(3, **params, **QUICK).fit(views)
+    anew = make(LargeMvCNet, 3, **params, **QUICK).fit(views)
     np.testing.assert_array_equal(anew.labels_, whole.labels_)
     np.testing.assert_array_equal(anew.row_weights_, whole.row_weights_)
     np.testing.assert_array_equal(anew.transform(views), whole.transform(views))
@@ -133,7 +134,7 @@ def test_rows_that_are_lost_after_the_first_pass_are_missed_only_where_they_are_
     tmp_path, monkeypatch, small_pieces
 ):
     rows = some_views().read(slice(None))
-    expected = LargeMvCNet(3, **QUICK).fit(rows).labels_
+    expected = make(LargeMvCNet, 3, **QUICK).fit(rows).labels_
     sweep = fitting.sweep
 
     def then_cut(*args, **options):
@@ -148,10 +149,10 @@ def test_rows_that_are_lost_after_the_first_pass_are_missed_only_where_they_are_
             np.save(tmp_path / f"view{v}.npy", x)
         views = as_views([np.load(tmp_path / f"view{v}.npy", mmap_mode="r") for v in range(2)])
         if budget:
-            np.testing.assert_array_equal(LargeMvCNet(3, **QUICK).fit(views).labels_, expected)
+            np.testing.assert_array_equal(make(LargeMvCNet, 3, **QUICK).fit(views).labels_, expected)
         else:
             with pytest.raises(InputError, match=r"view0\.npy changed while it was being read"):
-                LargeMvCNet(3, **QUICK).fit(views)
+                make(LargeMvCNet, 3, **QUICK).fit(views)
 
 
 @pytest.mark.parametrize("n_rows", [1, 256, 1500])

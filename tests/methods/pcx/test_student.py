@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from benchmarks.making import make
 
 from coterie import PCX
 from coterie.collectives import ALONE
@@ -177,12 +178,12 @@ def test_after_a_student_the_cluster_phase_gathers_what_it_found_without_the_nei
 
     monkeypatch.setattr("coterie.methods.pcx.training.correct", correct)
     settings = {"hidden": (32,), "max_epochs": 20, "batch_size": 30, "random_state": 0}
-    with_one = PCX(2, student=0.2, **settings).fit(rows)
+    with_one = make(PCX, 2, student=0.2, **settings).fit(rows)
     assert len(swapped) == 1
     assert [("contrast" in record) for record in with_one.history_] == [True] * 16 + [False] * 4
     assert ["consistency" in record for record in with_one.history_[:17]] == [False] * 16 + [True]
     assert (with_one.labels_ == swapped[0].numpy()).mean() > 0.95
-    without = PCX(2, student=0, **settings).fit(rows)
+    without = make(PCX, 2, student=0, **settings).fit(rows)
     assert len(swapped) == 1
     assert all("contrast" in record for record in without.history_)
     assert "consistency" in without.history_[-1]
@@ -198,21 +199,21 @@ def test_clusters_with_one_mean_are_drawn_apart(monkeypatch):
     rows, truth = rings()
     monkeypatch.setattr(training, "correct", lambda *_, **__: torch.from_numpy(truth))
     settings = {"hidden": (128, 128), "max_epochs": 150, "warmup": 0.2, "batch_size": 100, "random_state": 0}
-    assert accuracy(truth, PCX(2, **settings).fit(rows).labels_) > 0.95
+    assert accuracy(truth, make(PCX, 2, **settings).fit(rows).labels_) > 0.95
 
 
 def test_rows_keep_the_clusters_of_a_student_until_their_codes_have_gathered(monkeypatch):
     rows, truth = rings(60)
     monkeypatch.setattr(training, "correct", lambda *_, **__: torch.from_numpy(truth))
     settings = {"hidden": (8,), "max_epochs": 20, "warmup": 0.5, "batch_size": 40, "random_state": 0}
-    model = PCX(2, **settings).fit(rows)  # too small a network to part the rings
+    model = make(PCX, 2, **settings).fit(rows)  # too small a network to part the rings
     assert (model.labels_ == truth).mean() < 0.9
     assert ["consistency" in record for record in model.history_] == [False] * 10 + [True] * 10
-    free = PCX(2, hold=0, **settings).fit(rows)
+    free = make(PCX, 2, hold=0, **settings).fit(rows)
     assert not any("consistency" in record for record in free.history_)
     rows, truth = blobs([60, 60])
     monkeypatch.setattr(training, "correct", lambda *_, **__: truth)
-    easy = PCX(2, **{**settings, "hidden": (64,), "max_epochs": 60}).fit(rows)
+    easy = make(PCX, 2, **{**settings, "hidden": (64,), "max_epochs": 60}).fit(rows)
     held = ["consistency" in record for record in easy.history_]
     assert held[30]
     assert not any(held[45:])
@@ -226,7 +227,7 @@ def test_a_student_that_parts_neighbours_is_not_listened_to(monkeypatch):
 
 
 def test_the_papers_preset_has_no_student():
-    assert PCX(2, preset="paper")._resolved()["student"] == 0
+    assert PCX(2, preset="paper")._resolved()["options"].student == 0
 
 
 def test_an_interrupted_fit_is_finished_without_the_student(monkeypatch):
@@ -235,7 +236,7 @@ def test_an_interrupted_fit_is_finished_without_the_student(monkeypatch):
 
     monkeypatch.setattr(student.StudentTask, "losses", interrupted)
     X = np.random.default_rng(0).normal(size=(120, 6)).astype(np.float32)
-    model = PCX(3, hidden=(16,), n_code=3, batch_size=40, max_epochs=8, random_state=0, n_threads=1).fit(X)
+    model = PCX(3, hidden=(16,), n_code=3, batch_size=40, max_epochs=8, random_state=0).fit(X)
     assert model.n_iter_ == 6
     assert len(np.unique(model.labels_)) == 3
 
@@ -244,5 +245,5 @@ def test_a_fit_that_is_all_warm_up_still_asks_the_student(monkeypatch):
     asked = []
     monkeypatch.setattr(training, "correct", lambda labels, *_, **__: asked.append(len(labels)) or labels)
     X = np.random.default_rng(0).normal(size=(120, 6)).astype(np.float32)
-    PCX(3, hidden=(16,), n_code=3, max_epochs=2, warmup=1.0, random_state=0, n_threads=1).fit(X)
+    make(PCX, 3, hidden=(16,), n_code=3, max_epochs=2, warmup=1.0, random_state=0).fit(X)
     assert asked == [120]

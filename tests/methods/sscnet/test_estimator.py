@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from benchmarks.making import make
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -25,7 +26,6 @@ SMALL = {
     "n_neighbors": 8,
     "batch_size": 64,
     "random_state": 0,
-    "n_threads": 1,
 }
 
 
@@ -50,11 +50,11 @@ def rows():
 
 @pytest.fixture(scope="module")
 def fitted(rows):
-    return SSCNet(3, max_epochs=30, metric="euclidean", **SMALL).fit(rows[0])
+    return make(SSCNet, 3, max_epochs=30, metric="euclidean", **SMALL).fit(rows[0])
 
 
 def test_scikit_learns_checks_pass_but_for_the_listed_ones():
-    estimator = SSCNet(3, max_epochs=3, **{**SMALL, "batch_size": 32})
+    estimator = make(SSCNet, 3, max_epochs=3, **{**SMALL, "batch_size": 32})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(estimator, expected_failed_checks=EXPECTED_FAILED_CHECKS, on_fail="raise")
@@ -66,7 +66,7 @@ def test_scikit_learns_checks_pass_but_for_the_listed_ones():
 def test_subspaces_are_recovered(dictionary, seed):
     X, y = subspaces(seed=seed)
     params = {**SMALL, "random_state": seed, "dictionary": dictionary, "hidden": (32,)}
-    assert ari(y, SSCNet(3, max_epochs=40, **params).fit(X).labels_) > 0.9
+    assert ari(y, make(SSCNet, 3, max_epochs=40, **params).fit(X).labels_) > 0.9
 
 
 def test_fitted_attributes_have_their_shapes(fitted, rows):
@@ -98,7 +98,7 @@ def test_what_is_said_of_rows_follows_from_their_codes(fitted, rows):
 
 def test_more_weight_on_sparsity_makes_sparser_codes(rows):
     X, _ = rows
-    full, sparse = (SSCNet(3, max_epochs=15, sparsity=s, **SMALL).fit(X) for s in (0.0, 0.5))
+    full, sparse = (make(SSCNet, 3, max_epochs=15, sparsity=s, **SMALL).fit(X) for s in (0.0, 0.5))
     assert sparse.sparsity_.mean() > full.sparsity_.mean() + 0.2
     assert full.reconstruction_.mean() < 0.5
 
@@ -119,7 +119,7 @@ def test_a_refresh_that_parts_neighbours_is_not_taken(rows, monkeypatch):
         return Refreshed(trace=0.5, components=1, changed=0.6)
 
     monkeypatch.setattr(Landmarks, "refresh", cut_elsewhere)
-    model = SSCNet(3, max_epochs=30, metric="euclidean", **SMALL).fit(X)
+    model = make(SSCNet, 3, max_epochs=30, metric="euclidean", **SMALL).fit(X)
     assert {record["changed"] for record in model.history_[-4:]} == {0.0}
     assert accuracy(y, model.labels_) > 0.95
 
@@ -139,16 +139,16 @@ def test_new_rows_are_labelled_like_the_old(rows):
     X, y = rows
     order = np.random.default_rng(1).permutation(300)
     known, new = order[:240], order[240:]
-    model = SSCNet(3, max_epochs=30, **SMALL).fit(X[known])
+    model = make(SSCNet, 3, max_epochs=30, **SMALL).fit(X[known])
     both = np.concatenate([model.labels_, model.predict(X[new])])
     assert accuracy(np.concatenate([y[known], y[new]]), both) > 0.95
 
 
 def test_the_same_seed_gives_the_same_model_and_another_seed_another(rows):
     X, _ = rows
-    one, two = (SSCNet(3, max_epochs=4, **SMALL).fit(X) for _ in range(2))
+    one, two = (make(SSCNet, 3, max_epochs=4, **SMALL).fit(X) for _ in range(2))
     np.testing.assert_array_equal(one.transform(X), two.transform(X))
-    other = SSCNet(3, max_epochs=4, **{**SMALL, "random_state": 1}).fit(X)
+    other = make(SSCNet, 3, max_epochs=4, **{**SMALL, "random_state": 1}).fit(X)
     assert not np.array_equal(one.transform(X), other.transform(X))
 
 
@@ -168,7 +168,7 @@ def test_a_saved_model_is_the_same_and_can_go_on(fitted, rows, tmp_path):
 
 def test_partial_fit_keeps_the_numbers_of_clusters(rows):
     X, _ = rows
-    model = SSCNet(3, max_epochs=30, **SMALL).partial_fit(X)
+    model = make(SSCNet, 3, max_epochs=30, **SMALL).partial_fit(X)
     before = model.labels_.copy()
     more, more_y = subspaces(n=40)
     for _ in range(3):
@@ -178,9 +178,9 @@ def test_partial_fit_keeps_the_numbers_of_clusters(rows):
     assert (model.predict(X) == before).mean() > 0.97
 
 
-def test_a_run_that_was_stopped_goes_on_to_the_same_result(rows, tmp_path):
+def test_a_run_that_was_stopped_goes_on_to_the_same_result(rows, tmp_path, checkpoint_every_epoch):
     X, _ = rows
-    whole = SSCNet(3, max_epochs=8, warmup=0.5, **SMALL).fit(X)
+    whole = make(SSCNet, 3, max_epochs=8, warmup=0.5, **SMALL).fit(X)
     path = tmp_path / "run.ckpt"
 
     original = loops.Loop.run_epoch
@@ -190,12 +190,12 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_result(rows, tmp_path):
             raise PowerCutError
         original(self)
 
-    params = {"max_epochs": 8, "warmup": 0.5, "checkpoint": path, "checkpoint_every": 1, **SMALL}
+    params = {"max_epochs": 8, "warmup": 0.5, "checkpoint": path, **SMALL}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loops.Loop, "run_epoch", stop_after_six)
         with pytest.raises(PowerCutError):
-            SSCNet(3, **params).fit(X)
-    resumed = SSCNet(3, **params).fit(X)
+            make(SSCNet, 3, **params).fit(X)
+    resumed = make(SSCNet, 3, **params).fit(X)
     np.testing.assert_array_equal(resumed.transform(X), whole.transform(X))
     np.testing.assert_array_equal(resumed.labels_, whole.labels_)
 
@@ -204,15 +204,15 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_result(rows, tmp_path):
 def test_only_joint_training_sends_the_later_losses_into_the_blocks(rows, joint):
     X, _ = rows
     quiet = {"coding_weight": 0.0, "neighbor_weight": 0.0, "warmup": 0.0, "max_epochs": 3, "joint": joint}
-    model = SSCNet(3, **quiet, **SMALL)
+    model = make(SSCNet, 3, **quiet, **SMALL)
     parts = fitting.prepare(
-        model.get_params(deep=False),
+        model._resolved(),
         _views(model, X),
         0,
         torch.device("cpu"),
     )
     before = parts.modules.network.coder.dictionary.matrix.detach().clone()
-    make_loop(fitting.make_task(model.get_params(deep=False), parts), parts).run()
+    make_loop(fitting.make_task(model._resolved(), parts), parts).run()
     after = parts.modules.network.coder.dictionary.matrix.detach()
     assert torch.allclose(before, after, atol=1e-6) != joint
 
@@ -224,8 +224,8 @@ def _views(model, X):
 
 def test_the_three_phases_take_turns(rows):
     X, _ = rows
-    model = SSCNet(3, warmup=0.0, max_epochs=1, **SMALL)
-    params = model.get_params(deep=False)
+    model = make(SSCNet, 3, warmup=0.0, max_epochs=1, **SMALL)
+    params = model._resolved()
     parts = fitting.prepare(params, _views(model, X), 0, torch.device("cpu"))
     task = fitting.make_task(params, parts)
     task.begin_epoch(0)
@@ -238,10 +238,10 @@ def test_the_three_phases_take_turns(rows):
 def test_data_on_disk_and_several_views_give_what_one_array_gives(rows, tmp_path):
     X, _ = rows
     np.save(tmp_path / "rows.npy", X)
-    one = SSCNet(3, max_epochs=2, **SMALL).fit(X)
-    disk = SSCNet(3, max_epochs=2, **SMALL).fit(as_views(tmp_path / "rows.npy"))
+    one = make(SSCNet, 3, max_epochs=2, **SMALL).fit(X)
+    disk = make(SSCNet, 3, max_epochs=2, **SMALL).fit(as_views(tmp_path / "rows.npy"))
     np.testing.assert_array_equal(one.labels_, disk.labels_)
-    views = SSCNet(3, max_epochs=2, **SMALL).fit([X[:, :5], X[:, 5:]])
+    views = make(SSCNet, 3, max_epochs=2, **SMALL).fit([X[:, :5], X[:, 5:]])
     np.testing.assert_array_equal(one.labels_, views.labels_)
     assert [len(part[0]) for part in views.atoms_] == [5, 15]
 
@@ -253,13 +253,13 @@ def test_images_go_through_a_convolutional_dictionary():
     X[y == 0, :32] += 1
     X[y == 1, 32:] += 1
     params = {**SMALL, "dictionary": "conv", "image_shape": (8, 8), "n_landmarks": 60}
-    model = SSCNet(2, max_epochs=10, **params).fit(X)
+    model = make(SSCNet, 2, max_epochs=10, **params).fit(X)
     assert ari(y, model.labels_) == 1
     assert model.atoms_.shape == (512, 64)
 
 
 def test_parameters_are_not_changed_by_fit(rows):
-    model = SSCNet(3, max_epochs=1, **SMALL)
+    model = make(SSCNet, 3, max_epochs=1, **SMALL)
     before = clone(model).get_params()
     model.fit(rows[0])
     assert model.get_params() == before
@@ -278,11 +278,11 @@ def test_parameters_are_not_changed_by_fit(rows):
 )
 def test_what_cannot_be_done_is_said_in_one_sentence(rows, params, message):
     with pytest.raises(InputError, match=message):
-        SSCNet(3, **{**SMALL, **params}).fit(rows[0])
+        make(SSCNet, 3, **{**SMALL, **params}).fit(rows[0])
 
 
 def test_duplicate_rows_and_constant_columns_do_no_harm():
     X = np.repeat(np.eye(4, 6, dtype=np.float32), 20, axis=0)
-    model = SSCNet(4, max_epochs=10, **SMALL).fit(X)
+    model = make(SSCNet, 4, max_epochs=10, **SMALL).fit(X)
     assert ari(np.repeat(np.arange(4), 20), model.labels_) == 1
     assert np.isfinite(model.transform(X)).all()

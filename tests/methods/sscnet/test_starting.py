@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from benchmarks.making import make
 
 from coterie import SSCNet, as_views
 from coterie.graph.initial import RowGraph
@@ -16,7 +17,7 @@ def parts_of(separation: float) -> tuple[Parts, np.ndarray]:
     rng = np.random.default_rng(0)
     truth = rng.permutation(np.repeat(np.arange(4), 40))
     X = separation * np.eye(4, 10)[truth] + rng.normal(size=(160, 10))
-    model = SSCNet(4, n_atoms=16, n_landmarks=100, graph_neighbors=8, n_neighbors=8, batch_size=64)
+    model = make(SSCNet, 4, n_atoms=16, n_landmarks=100, graph_neighbors=8, n_neighbors=8, batch_size=64)
     return fitting.prepare(model.get_params(deep=False), as_views(X), 0, torch.device("cpu")), truth
 
 

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from coterie.collectives import Collectives
 from coterie.data import Scaler, Views
 from coterie.data.autoscale import fit_scaler
-from coterie.engine.device import thread_cap
 from coterie.engine.distributed import current_collectives
 from coterie.errors import InputError
 from coterie.graph.metric import KINDS
@@ -25,9 +24,11 @@ from coterie.methods.fucsmf.adapt import adapted
 from coterie.methods.fucsmf.graph import PLACES, AnchorView, AnchorViews
 from coterie.methods.fucsmf.knowledge import Knowledge, as_pairs, gather
 from coterie.methods.fucsmf.labels import pseudo_labels, read_labels
-from coterie.methods.fucsmf.problem import SCALES, Graph, column_sums
+from coterie.methods.fucsmf.options import FUCSMFOptions
+from coterie.methods.fucsmf.problem import Graph, column_sums
 from coterie.methods.fucsmf.solving import Answer, Terms, memberships, solve
-from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, whole
+from coterie.methods.options import Options
+from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, whole
 from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.store import below, versions
 
@@ -56,30 +57,18 @@ class FUCSMF(Clusterer):
         standardises columns of different units and leaves columns of one kind, such as pixels, as they are.
     metric : {"auto", "euclidean", "correlation", "whitened"}, default="auto"
         How rows are compared. ``"auto"`` takes the one whose neighbours agree most, without any label.
-    anchors : {"kmeans", "minibatch", "random"}, array or list of arrays, default="kmeans"
-        How the anchors are placed, or where they are, one array a view.
+    anchors : {"auto", "kmeans", "minibatch", "random"}, array or list of arrays, default="auto"
+        How the anchors are placed, or where they are, one array a view. ``"auto"`` makes every row an anchor where
+        `n_anchors` allows it, and places them by k-means where it does not.
     n_anchors : int or "auto", default="auto"
-        Anchors of each view. ``"auto"`` makes every row an anchor up to 10,000 rows, and takes 5,000 beyond.
+        Anchors of each view. ``"auto"`` is 5,000, or every row up to 10,000 rows; where `anchors` says how to place
+        them, half of those rows.
     n_nearest : int, default=8
         How many anchors a row hangs on in each view.
-    smoothness : float, default=1000.0
-        Weight lambda of the graph's smoothness; the paper's is 100.
-    label_scale : {"balanced", "one"}, default="balanced"
-        Whether the labelled rows of each class weigh the same together, or each of them counts one.
-    adapt : int, default=0
-        How often the graph is adapted to the classes found and solved again, at most.
-    hard_links : bool, default=True
-        Whether rows that must be together are exactly together, or only drawn to each other.
-    link_weight : float or "auto", default="auto"
-        Weight mu of a soft link; ``"auto"`` is a tenth of `smoothness`.
     allow_unlabelled : bool, default=False
         Whether a class may have no labelled row. No row will be of that class.
-    tol : float, default=1e-6
-        The solve ends when the norm of the gradient is at most this share of what it is at zero.
-    max_iter : int, default=1000
-        Most steps of the solve.
-    n_threads : int, optional
-        Most threads that torch may use.
+    options : FUCSMFOptions, optional
+        What the paper names, and what we add to it; None is ``FUCSMFOptions()``.
     random_state : int, RandomState or None, default=None
         Decides where the anchors are.
 
@@ -143,25 +132,19 @@ class FUCSMF(Clusterer):
     """
 
     _takes_missing: ClassVar[bool] = True
+    _options: ClassVar[type[Options]] = FUCSMFOptions
     _rules: ClassVar[Mapping[str, Rule]] = {
         "n_clusters": cluster_count(),
         "classes": either(one_of(None), a_kind_of((list, tuple, np.ndarray), "a list of whole numbers")),
         "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
         "metric": one_of("auto", *KINDS),
         "anchors": either(
-            one_of(*PLACES), a_kind_of((np.ndarray, list, tuple), "an array, or one for each view")
+            one_of("auto", *PLACES), a_kind_of((np.ndarray, list, tuple), "an array, or one for each view")
         ),
         "n_anchors": either(one_of("auto"), whole(1)),
         "n_nearest": whole(1),
-        "smoothness": real(0),
-        "label_scale": one_of(*SCALES),
-        "adapt": whole(0),
-        "hard_links": flag(),
-        "link_weight": either(one_of("auto"), real(0)),
         "allow_unlabelled": flag(),
-        "tol": real(0),
-        "max_iter": whole(1),
-        "n_threads": either(one_of(None), whole(1)),
+        "options": either(one_of(None), a_kind_of(FUCSMFOptions, "FUCSMFOptions")),
     }
 
     _curvature: float | None
@@ -176,18 +159,11 @@ class FUCSMF(Clusterer):
         views: Any = None,
         scale: Any = "auto",
         metric: str = "auto",
-        anchors: Any = "kmeans",
+        anchors: Any = "auto",
         n_anchors: int | str = "auto",
         n_nearest: int = 8,
-        smoothness: float = 1000.0,
-        label_scale: str = "balanced",
-        adapt: int = 0,
-        hard_links: bool = True,
-        link_weight: float | str = "auto",
         allow_unlabelled: bool = False,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        n_threads: int | None = None,
+        options: FUCSMFOptions | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -198,15 +174,8 @@ class FUCSMF(Clusterer):
         self.anchors = anchors
         self.n_anchors = n_anchors
         self.n_nearest = n_nearest
-        self.smoothness = smoothness
-        self.label_scale = label_scale
-        self.adapt = adapt
-        self.hard_links = hard_links
-        self.link_weight = link_weight
         self.allow_unlabelled = allow_unlabelled
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_threads = n_threads
+        self.options = options
         self.random_state = random_state
 
     # Fitting
@@ -232,14 +201,13 @@ class FUCSMF(Clusterer):
         self._check_rows(data)
         codes = self._read_labels(y, data.n_rows)
         self.seed_ = self._run_seed()
-        with thread_cap(self.n_threads):
-            if (codes < 0).all():
-                self._settle_clusters(data)
-            collectives = current_collectives()
-            self.scaler_ = fit_scaler(data, self.scale, collectives)
-            self.anchors_ = self._fit_anchors(data, collectives)
-            self._graph = self._kept(self.anchors_.weights(data, collectives))
-            self._solve(codes, must_link, cannot_link, None)
+        if (codes < 0).all():
+            self._settle_clusters(data)
+        collectives = current_collectives()
+        self.scaler_ = fit_scaler(data, self.scale, collectives)
+        self.anchors_ = self._fit_anchors(data, collectives)
+        self._graph = self._kept(self.anchors_.weights(data, collectives))
+        self._solve(codes, must_link, cannot_link, None)
         self.versions_, self.names_ = versions(), {}
         return self
 
@@ -265,8 +233,7 @@ class FUCSMF(Clusterer):
         _, new, old = np.intersect1d(self.classes_, before, return_indices=True)
         start[:, new] = last[:, old]
         try:
-            with thread_cap(self.n_threads):
-                self._solve(codes, must_link, cannot_link, start)
+            self._solve(codes, must_link, cannot_link, start)
         except InputError:
             self.classes_ = before  # contradictions leave the last answer as it was
             raise
@@ -305,7 +272,10 @@ class FUCSMF(Clusterer):
             graphs.check_anchors(placed, data.dims, data.n_rows)
         n_anchors = self.n_anchors
         if n_anchors == "auto":
-            n_anchors = data.n_rows if data.n_rows <= _EVERY_ROW else _MANY
+            few = (
+                data.n_rows if placed == "auto" else max(1, data.n_rows // 2)
+            )  # all rows leave none to choose
+            n_anchors = few if data.n_rows <= _EVERY_ROW else _MANY
         return graphs.fit_views(
             data,
             self.scaler_,
@@ -335,16 +305,18 @@ class FUCSMF(Clusterer):
                 UserWarning,
                 stacklevel=3,
             )
-        known = gather(codes, *links, hard=self.hard_links)
+        options = self._options_in_effect()
+        known = gather(codes, *links, hard=options.hard_links)
         terms = self._terms()
         answer = solve(self._graph, known, len(self.classes_), terms, start)
-        if self.adapt:
-            answer = adapted(self._graph, known, answer, terms, self.adapt)
+        if options.adapt:
+            answer = adapted(self._graph, known, answer, terms, options.adapt)
         self._finish(known, answer)
 
     def _terms(self) -> Terms:
-        weight = 0.1 * self.smoothness if self.link_weight == "auto" else float(self.link_weight)
-        return Terms(self.smoothness, self.label_scale, weight, self.tol, self.max_iter)
+        options = self._options_in_effect()
+        weight = 0.1 * options.smoothness if options.link_weight == "auto" else float(options.link_weight)
+        return Terms(options.smoothness, options.label_scale, weight, options.tol, options.max_iter)
 
     def _guess(self, n_rows: int) -> np.ndarray:
         """Return labels for some rows of each cluster, where a person gave none."""
@@ -443,9 +415,8 @@ class FUCSMF(Clusterer):
     def _over(self, X: Any) -> Iterator[np.ndarray]:
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
-        with thread_cap(self.n_threads):
-            for weights in self.anchors_.stream(data):
-                yield weights @ self.anchor_codes_
+        for weights in self.anchors_.stream(data):
+            yield weights @ self.anchor_codes_
 
     # Saving
 

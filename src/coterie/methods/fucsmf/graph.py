@@ -196,7 +196,7 @@ def fit_views(
     scaler : Scaler
         Fitted.
     metric : str
-    anchors : {"kmeans", "minibatch", "random"} or list of ndarray of shape (m, d)
+    anchors : {"auto", "kmeans", "minibatch", "random"} or list of ndarray of shape (m, d)
         How they are placed, or where they are, in the user's units, for each view.
     n_anchors : int
         Of each view; as many as there are rows makes every row an anchor.

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from coterie.data import Scaler, Views
 from coterie.data.batches import Batches
-from coterie.engine.device import resolve_device, thread_cap
+from coterie.engine.device import resolve_device
 from coterie.engine.distributed import current_collectives
 from coterie.engine.loop import Loop
 from coterie.errors import InputError
@@ -28,10 +28,12 @@ from coterie.methods.largemvc import fitting
 from coterie.methods.largemvc.features import ColumnFeatures, LandmarkFeatures, SideBySide
 from coterie.methods.largemvc.inputs import Inputs, Seen
 from coterie.methods.largemvc.network import UnfoldedNetwork
+from coterie.methods.largemvc.options import LargeMvCNetOptions
 from coterie.methods.largemvc.passes import Passes
 from coterie.methods.largemvc.rows import Rows, dense
-from coterie.methods.largemvc.training import LOSSES, LargeMvCTask
-from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, whole
+from coterie.methods.largemvc.training import LargeMvCTask
+from coterie.methods.options import Options
+from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, whole
 from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.ops.distances import squared_distances
 from coterie.ops.memberships import calibrated_tau
@@ -57,45 +59,23 @@ class LargeMvCNet(CostClusterer):
     scale : str, list or mapping, default="auto"
         Scaling of each view, see `coterie.data.Scaler`. ``"auto"`` takes for each view the one under which the
         views agree most on which rows are near each other.
-    features : {"landmarks", "columns"}, default="landmarks"
-        What the layers see of a view: how near a row is to the view's landmarks, or the scaled columns, as in the
-        paper.
-    n_landmarks : int or "auto", default="auto"
-        Landmarks of a view; ten a cluster and 1,000 at least by default.
     n_anchors : int or "auto", default="auto"
         Length of the code; one anchor a cluster by default.
-    init : {"graph", "kmeans"}, default="graph"
-        Where the anchors start: the best of twenty cuts of the sum of the views' neighbour graphs, or the paper's
-        k-means on the views side by side. Both look at 10,000 rows at most.
     n_neighbors : int, default=10
         Nearest neighbours of a row in each view's graph.
     n_layers : int, default=2
         Layers of the network; without training, sweeps of block descent.
-    sparsity : float, default=0.05
-        Threshold alpha of the code, as a share of the mean largest entry.
     noise : bool, default=True
         Whether rows of a view may be corrupt; False is the paper's AMvC-Net.
-    noise_quantile : float, default=0.9
-        Share of the rows of a view that are taken as they are when the noise threshold is set.
-    fixed_anchors : bool, default=False
-        Whether the anchors stay where they started; with ``noise=False`` the paper's RMvC-Net.
-    per_view_threshold : bool, default=False
-        Whether each view is thresholded before the average, as printed. It can raise the objective.
     max_epochs : int, default=0
         Epochs that train R, U and the thresholds. Without any the network is exact block descent.
-    loss : {"objective", "recon"}, default="objective"
-        What training minimises: the objective with its noise and sparsity terms, or the paper's Eq. 14.
     batch_size : int, default=1024
-    learning_rate : float, default=0.01
-        Of Adam.
+    options : LargeMvCNetOptions, optional
+        What the paper names, and what we add to it; None is ``LargeMvCNetOptions()``.
     checkpoint : path, optional
-        File to write the state of training to and to go on from when it is there.
-    checkpoint_every : int, default=10
-        Epochs between checkpoints.
+        File to write the state of training to, every ten epochs, and to go on from when it is there.
     device : str, default="auto"
         A torch device; ``"auto"`` is a GPU where there is one.
-    n_threads : int, optional
-        Most threads that torch may use.
     verbose : int, default=0
         1 shows a progress bar on a terminal.
     random_state : int, RandomState or None, default=None
@@ -164,26 +144,17 @@ class LargeMvCNet(CostClusterer):
     """
 
     _takes_missing: ClassVar[bool] = True
+    _options: ClassVar[type[Options]] = LargeMvCNetOptions
     _rules: ClassVar[Mapping[str, Rule]] = {
         "n_clusters": cluster_count(),
         "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
-        "features": one_of("landmarks", "columns"),
-        "n_landmarks": either(one_of("auto"), whole(1)),
         "n_anchors": either(one_of("auto"), whole(1)),
-        "init": one_of("graph", "kmeans"),
         "n_neighbors": whole(1),
         "n_layers": whole(1),
-        "sparsity": real(0),
         "noise": flag(),
-        "noise_quantile": real(0, 1),
-        "fixed_anchors": flag(),
-        "per_view_threshold": flag(),
         "max_epochs": whole(0),
-        "loss": one_of(*LOSSES),
         "batch_size": whole(1),
-        "learning_rate": real(0, above=True),
-        "checkpoint_every": whole(1),
-        "n_threads": either(one_of(None), whole(1)),
+        "options": either(one_of(None), a_kind_of(LargeMvCNetOptions, "LargeMvCNetOptions")),
         "verbose": either(whole(0), flag()),
     }
 
@@ -193,50 +164,30 @@ class LargeMvCNet(CostClusterer):
         *,
         views: Any = None,
         scale: Any = "auto",
-        features: str = "landmarks",
-        n_landmarks: int | str = "auto",
         n_anchors: int | str = "auto",
-        init: str = "graph",
         n_neighbors: int = 10,
         n_layers: int = 2,
-        sparsity: float = 0.05,
         noise: bool = True,
-        noise_quantile: float = 0.9,
-        fixed_anchors: bool = False,
-        per_view_threshold: bool = False,
         max_epochs: int = 0,
-        loss: str = "objective",
         batch_size: int = 1024,
-        learning_rate: float = 0.01,
+        options: LargeMvCNetOptions | None = None,
         checkpoint: str | None = None,
-        checkpoint_every: int = 10,
         device: str = "auto",
-        n_threads: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.views = views
         self.scale = scale
-        self.features = features
-        self.n_landmarks = n_landmarks
         self.n_anchors = n_anchors
-        self.init = init
         self.n_neighbors = n_neighbors
         self.n_layers = n_layers
-        self.sparsity = sparsity
         self.noise = noise
-        self.noise_quantile = noise_quantile
-        self.fixed_anchors = fixed_anchors
-        self.per_view_threshold = per_view_threshold
         self.max_epochs = max_epochs
-        self.loss = loss
         self.batch_size = batch_size
-        self.learning_rate = learning_rate
+        self.options = options
         self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
         self.device = device
-        self.n_threads = n_threads
         self.verbose = verbose
         self.random_state = random_state
 
@@ -286,7 +237,7 @@ class LargeMvCNet(CostClusterer):
         views = [view.numpy() for view in scaled.views]
         comparison = compare_views(sample, self.scaler_, views, len(sample.sound), generator)
         joined = join_sample(comparison, views, sample.sound, k, missing=~sample.there)
-        if self.init == "graph":
+        if self._options_in_effect().init == "graph":
             labels = partition_views(joined, m, seed=self.seed_)
         else:
             rows = torch.hstack([dense(x) for x in features]).cpu()
@@ -299,21 +250,25 @@ class LargeMvCNet(CostClusterer):
             self._code_length(),
             self.n_layers,
             noise=self.noise,
-            per_view=self.per_view_threshold,
+            per_view=self._options_in_effect().per_view_threshold,
         )
 
     def _train(self, data: Views, alpha: float, checksum: int) -> list[dict[str, Any]]:
         """Train R, U and the thresholds."""
-        plain, collectives = Scaler("none").fit(data), current_collectives()
+        plain, collectives, options = (
+            Scaler("none").fit(data),
+            current_collectives(),
+            self._options_in_effect(),
+        )
         batches = Batches(data, plain, batch_size=self.batch_size, seed=self.seed_, collectives=collectives)
         task = LargeMvCTask(
             self.network_,
             self.inputs_,
             data,
-            loss=self.loss,
+            loss=options.loss,
             alpha=alpha,
-            learning_rate=self.learning_rate,
-            fixed_anchors=self.fixed_anchors,
+            learning_rate=options.learning_rate,
+            fixed_anchors=options.fixed_anchors,
             collectives=collectives,
         )
         loop = Loop(
@@ -336,7 +291,7 @@ class LargeMvCNet(CostClusterer):
                 passes,
                 layer,
                 alpha=alpha,
-                fixed=self.fixed_anchors,
+                fixed=self._options_in_effect().fixed_anchors,
                 collectives=current_collectives(),
             )
             record = {"sweep": layer, "phase": "sweep", "objective": value}
@@ -397,10 +352,9 @@ class LargeMvCNet(CostClusterer):
     def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
-        with thread_cap(self.n_threads):
-            seen = self.inputs_.stream(data, self.inputs_.pieces(data))
-            for _, last, distances in fitting.encode(self.network_, seen, self._centers):
-                yield last.codes, distances
+        seen = self.inputs_.stream(data, self.inputs_.pieces(data))
+        for _, last, distances in fitting.encode(self.network_, seen, self._centers):
+            yield last.codes, distances
 
     # Saving
 
@@ -437,7 +391,7 @@ class LargeMvCNet(CostClusterer):
         with unfilled():
             features: list[ColumnFeatures | LandmarkFeatures] = (
                 [ColumnFeatures(d) for _, d in sizes]
-                if self.features == "columns"
+                if self._options_in_effect().features == "columns"
                 else [LandmarkFeatures(width, d) for width, d in sizes]
             )
             guards = [Guard(size, d) for size, d in zip(values["guards"], self.view_dims_in_, strict=False)]

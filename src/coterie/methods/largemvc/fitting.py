@@ -58,7 +58,7 @@ def scale_sample(sample: Sample, scaler: Scaler, params: Mapping[str, Any]) -> S
     views = scaled_rows(scaler, sample.blocks, sample.sound)
     if len(views) == 1:
         return Scaled(views)
-    width = landmark_count(params["n_landmarks"], params["n_clusters"], int(sample.complete.sum()))
+    width = landmark_count(params["options"].n_landmarks, params["n_clusters"], int(sample.complete.sum()))
     beside = SideBySide(width, [x.shape[1] for x in views]).fit(views, torch.from_numpy(sample.sound))
     return Scaled(views, beside, beside.table(views))
 
@@ -71,10 +71,10 @@ def fit_inputs(
     for v, rows in enumerate(scaled.views):
         own = torch.from_numpy(np.flatnonzero(sample.sound[:, v]))
         own = own if len(own) else torch.arange(1)
-        if params["features"] == "columns":
+        if params["options"].features == "columns":
             features.append(ColumnFeatures(rows.shape[1]).fit(rows[own]))
             continue
-        width = landmark_count(params["n_landmarks"], params["n_clusters"], len(own))
+        width = landmark_count(params["options"].n_landmarks, params["n_clusters"], len(own))
         raw = torch.from_numpy(sample.blocks[v])
         landmarks = LandmarkFeatures(width, rows.shape[1])
         features.append(landmarks.fit(rows[own], raw[own], generator=generator))
@@ -89,7 +89,7 @@ def _place_beside(
     whole = torch.from_numpy(np.flatnonzero(sample.complete))
     if scaled.beside is None or scaled.table is None:
         return None
-    if params["features"] == "columns" or len(whole) < 2 * params["n_clusters"]:
+    if params["options"].features == "columns" or len(whole) < 2 * params["n_clusters"]:
         return None
     rows = scaled.table[whole]
     scaled.beside.landmarks.fit(rows, rows, generator=generator)
@@ -126,14 +126,14 @@ def start_network(network: UnfoldedNetwork, seen: Seen, labels: Tensor, params: 
     wanted = objective.mean_present(
         [scores(x, p) for x, p in zip(seen.rows, first, strict=True)], seen.present
     )
-    alpha = params["sparsity"] * float(wanted.amax(1).mean().clamp(min=0))
+    alpha = params["options"].sparsity * float(wanted.amax(1).mean().clamp(min=0))
     with torch.no_grad():
         theta = torch.full_like(network.represent.raw_theta, max(alpha, _LEAST))
         network.represent.raw_theta.copy_(inverse_softplus(theta))
         if network.noise is not None:
             codes = objective.code_step(wanted, alpha)
             lengths = network.lengths(seen.rows, codes, 0)
-            rho = _quantiles(lengths, seen.present, params["noise_quantile"])
+            rho = _quantiles(lengths, seen.present, params["options"].noise_quantile)
             network.noise.raw_rho.copy_(
                 inverse_softplus(rho.clamp(min=1e-6)).expand_as(network.noise.raw_rho)
             )

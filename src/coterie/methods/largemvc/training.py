@@ -10,6 +10,7 @@ from torch import Tensor
 from coterie.collectives import ALONE, Collectives
 from coterie.data.batches import Batch
 from coterie.data.views import Views
+from coterie.engine.adam import Adam
 from coterie.methods.largemvc import objective
 from coterie.methods.largemvc.inputs import Inputs
 from coterie.methods.largemvc.network import AnchorModule, UnfoldedNetwork
@@ -54,7 +55,7 @@ class LargeMvCTask:
         self.network, self.inputs, self.views = network, inputs, views
         self.loss, self.alpha, self.fixed_anchors = loss, alpha, fixed_anchors
         self.collectives = collectives
-        self.optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate)
+        self.optimizer = Adam(network.parameters(), learning_rate)
         infinite = torch.full((len(network.widths),), torch.inf)
         # J is measured with the thresholds it started from, so that learning cannot lower it by moving them.
         self.beta = infinite if network.noise is None else network.noise.rho[0].detach().clone()

@@ -15,13 +15,14 @@ from torch import Tensor
 
 from coterie.data import Scaler, Views
 from coterie.data.batches import SAMPLE_ROWS, Batches
-from coterie.engine.device import resolve_device, thread_cap
+from coterie.engine.device import resolve_device
 from coterie.engine.loop import Loop
-from coterie.errors import InputError
 from coterie.methods.mvsib import fitting
 from coterie.methods.mvsib.fitting import Parts
+from coterie.methods.mvsib.options import MVSIBOptions
 from coterie.methods.mvsib.training import MVSIBTask, embedded_rows
-from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, sizes, whole
+from coterie.methods.options import Options
+from coterie.methods.params import Rule, a_kind_of, cluster_count, either, one_of, sizes, whole
 from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
 from coterie.nn.forward import FORWARD_ROWS
 from coterie.nn.state import load_arrays, module_arrays, unfilled
@@ -52,79 +53,23 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
     scale : str, list or mapping, default="auto"
         Scaling of each view, one of ``"feature"``, ``"minmax"``, ``"sample"``, ``"none"``. ``"auto"`` takes the ones
         under which the views agree most on who is near whom.
-    n_axes : int, default=256
-        Most principal axes of a view that its encoder sees.
     hidden : sequence of int, default=(256,)
         Widths of the encoders' hidden layers; the decoders mirror them.
     n_code : int, default=64
         Width d of the embeddings.
-    tau : float, default=0.5
-        Temperature of all contrasts, at least 0.025.
     n_neighbors : int, default=10
-        Nearest neighbours that each view names.
-    n_partners : int, default=15
-        Neighbours of a row that are kept, those that most views name; partners are drawn from them.
-    reconstruction_weight, row_weight, cluster_weight : float
-        Weights of the reconstruction (Eq. 2) and of the contrasts of rows (Eq. 44) and of clusters (Eq. 43). All but
-        that of rows are off by default, and so are the hard, the cross and the minority weight: none of them moved a
-        figure that we measured. 0.1 is what the specification has for each.
-    doubt_weight : float
-        Weight of the guess at a row's uncertainty (Eq. 45).
-    hard_weight : float
-        Weight of the push and the pull on hard rows (Eq. 47).
-    cross_weight : float
-        Weight of the contrast across rows of one cluster (Eq. 50).
-    minority_weight : float
-        Weight of the compensation of small clusters (Eq. 38).
-    curriculum : (float, float) or None, default=(0.2, 0.5)
-        Where the second and the third stage begin, as shares of the epochs with clusters; None has all losses at
-        once.
-    hold : float, default=0.5
-        Share of the epochs with clusters in which rows keep those of the start, which the encoders learn; then the
-        clusters move with the consensus.
-    uncertain : float, default=0.3
-        Share p_0 of the rows that count as uncertain at first; it falls to nothing (Eq. 13).
-    doubt_balance : float, default=0.5
-        Weight of the entropy beside the gap of the memberships (Eq. 11).
-    gate : (float, float), default=(0.3, 0.7)
-        Mean uncertainties at which the gate begins to open and is open (Eq. 29).
-    gate_window : bool, default=False
-        Whether it closes again above, as the paper's text asks.
-    router : {"rule", "mlp"}, default="rule"
-        What tells false negatives from hard ones.
-    false_mode : {"denominator", "numerator", "both"}, default="denominator"
-        Where the weight of false negatives acts: on repulsion, on attraction (Eq. 24), or on both.
-    false_mask : float, default=0.1
-        That weight, pi; 1 spares nobody.
-    control : bool, default=True
-        Whether the weight is lowered where Theorem A asks for it.
-    margin : float, default=0.2
-        Of the push.
-    minority_ratio : float, default=0.5
-        A cluster with fewer rows than this share of the mean is small.
-    n_pseudo : int, default=5
-        Pseudo-rows drawn for a small cluster in a batch.
-    neighbor_noise : float, default=0
-        Share of the neighbours that are replaced at random in every epoch, for experiments.
+        Nearest neighbours that each view names, at least 1.
     max_epochs : int or "auto", default="auto"
         Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
-    warmup : float, default=0.8
-        Share of the epochs that train the encoders before there are clusters.
     batch_size : int, default=256
     learning_rate : float, default=1e-3
         Of Adam.
-    schedule : {"onecycle", "constant"}, default="onecycle"
-        Course of the learning rate.
-    clip_norm : float, optional
-        Largest norm of the gradient.
+    options : MVSIBOptions, optional
+        What the paper names; None is ``MVSIBOptions()``.
     checkpoint : path, optional
-        File to write the state to and to go on from when it is there.
-    checkpoint_every : int, default=10
-        Epochs between checkpoints.
+        File to write the state to, every ten epochs, and to go on from when it is there.
     device : str, default="auto"
         A torch device; ``"auto"`` is a GPU where there is one.
-    n_threads : int, optional
-        Most threads that torch may use.
     verbose : int, default=0
         1 shows a progress bar on a terminal.
     random_state : int, RandomState or None, default=None
@@ -186,39 +131,17 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
     """
 
     _takes_missing: ClassVar[bool] = True
+    _options: ClassVar[type[Options]] = MVSIBOptions
     _rules: ClassVar[Mapping[str, Rule]] = {
         "n_clusters": cluster_count(),
         "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
-        "n_axes": whole(1),
         "hidden": sizes(),
         "n_code": whole(1),
-        "tau": real(0.025),
-        "n_neighbors": whole(0),
-        "n_partners": whole(1),
-        "reconstruction_weight": real(0),
-        "row_weight": real(0),
-        "cluster_weight": real(0),
-        "doubt_weight": real(0),
-        "hard_weight": real(0),
-        "cross_weight": real(0),
-        "minority_weight": real(0),
-        "curriculum": either(one_of(None), a_kind_of((tuple, list), "two rising shares from 0 to 1")),
-        "hold": real(0, 1),
-        "uncertain": real(0, 1),
-        "doubt_balance": real(0, 1),
-        "gate": a_kind_of((tuple, list), "two rising numbers"),
-        "gate_window": flag(),
-        "router": one_of("rule", "mlp"),
-        "false_mode": one_of("denominator", "numerator", "both"),
-        "false_mask": real(0, 1),
-        "control": flag(),
-        "margin": real(0),
-        "minority_ratio": real(0),
-        "n_pseudo": whole(2),
-        "neighbor_noise": real(0, 1),
+        "n_neighbors": whole(1),
+        "options": either(one_of(None), a_kind_of(MVSIBOptions, "MVSIBOptions")),
         **TRAINING_RULES,
     }
-    _stream_params: ClassVar[Mapping[str, Any]] = {"curriculum": (0.0, 1.0), "hold": 0.0}
+    _stream_options: ClassVar[Mapping[str, Any]] = {"curriculum": (0.0, 1.0), "hold": 0.0}
 
     def __init__(
         self,
@@ -226,96 +149,34 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         *,
         views: Any = None,
         scale: str = "auto",
-        n_axes: int = 256,
         hidden: Sequence[int] = (256,),
         n_code: int = 64,
-        tau: float = 0.5,
         n_neighbors: int = 10,
-        n_partners: int = 15,
-        reconstruction_weight: float = 0.0,
-        row_weight: float = 1.0,
-        cluster_weight: float = 0.0,
-        doubt_weight: float = 0.1,
-        hard_weight: float = 0.0,
-        cross_weight: float = 0.0,
-        minority_weight: float = 0.0,
-        curriculum: tuple[float, float] | None = (0.2, 0.5),
-        hold: float = 0.5,
-        uncertain: float = 0.3,
-        doubt_balance: float = 0.5,
-        gate: tuple[float, float] = (0.3, 0.7),
-        gate_window: bool = False,
-        router: str = "rule",
-        false_mode: str = "denominator",
-        false_mask: float = 0.1,
-        control: bool = True,
-        margin: float = 0.2,
-        minority_ratio: float = 0.5,
-        n_pseudo: int = 5,
-        neighbor_noise: float = 0.0,
         max_epochs: int | str = "auto",
-        warmup: float = 0.8,
         batch_size: int = 256,
         learning_rate: float = 1e-3,
-        schedule: str = "onecycle",
-        clip_norm: float | None = None,
+        options: MVSIBOptions | None = None,
         checkpoint: str | None = None,
-        checkpoint_every: int = 10,
         device: str = "auto",
-        n_threads: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.views = views
         self.scale = scale
-        self.n_axes = n_axes
         self.hidden = hidden
         self.n_code = n_code
-        self.tau = tau
         self.n_neighbors = n_neighbors
-        self.n_partners = n_partners
-        self.reconstruction_weight = reconstruction_weight
-        self.row_weight = row_weight
-        self.cluster_weight = cluster_weight
-        self.doubt_weight = doubt_weight
-        self.hard_weight = hard_weight
-        self.cross_weight = cross_weight
-        self.minority_weight = minority_weight
-        self.curriculum = curriculum
-        self.hold = hold
-        self.uncertain = uncertain
-        self.doubt_balance = doubt_balance
-        self.gate = gate
-        self.gate_window = gate_window
-        self.router = router
-        self.false_mode = false_mode
-        self.false_mask = false_mask
-        self.control = control
-        self.margin = margin
-        self.minority_ratio = minority_ratio
-        self.n_pseudo = n_pseudo
-        self.neighbor_noise = neighbor_noise
         self.max_epochs = max_epochs
-        self.warmup = warmup
         self.batch_size = batch_size
         self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.clip_norm = clip_norm
+        self.options = options
         self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
         self.device = device
-        self.n_threads = n_threads
         self.verbose = verbose
         self.random_state = random_state
 
     # Fitting
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        _check_rising("gate", self.gate, None)
-        if self.curriculum is not None:
-            _check_rising("curriculum", self.curriculum, 1)
 
     def _prepare(self, params: Mapping[str, Any], data: Views) -> Parts:
         return fitting.prepare(params, data, self.seed_, resolve_device(self.device))
@@ -365,11 +226,10 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
     def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
-        with thread_cap(self.n_threads):
-            idle = self.network_.idle.cpu().numpy()
-            batches = Batches(fitting.counted(data, idle), self.scaler_, batch_size=self.batch_size, seed=0)
-            for part in embedded_rows(self.network_, batches):
-                yield from self._costs(part.consensus)
+        idle = self.network_.idle.cpu().numpy()
+        batches = Batches(fitting.counted(data, idle), self.scaler_, batch_size=self.batch_size, seed=0)
+        for part in embedded_rows(self.network_, batches):
+            yield from self._costs(part.consensus)
 
     def _costs(self, consensus: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield rows of the consensus and their squared distances to the centres."""
@@ -407,13 +267,3 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         self.uncertainty_, self.route_ = arrays["uncertainty"], arrays["route"]
         self.view_agreement_ = arrays["agreement"]
         self._describe()
-
-
-def _check_rising(name: str, pair: Sequence[float], most: float | None) -> None:
-    """Check that a parameter is two rising numbers of at least 0."""
-    rising = len(pair) == 2 and 0 <= pair[0] <= pair[1] and (most is None or pair[1] <= most)
-    if not rising or (most is None and pair[0] == pair[1]):
-        limit = "" if most is None else f" and at most {most:g}"
-        raise InputError(
-            f"{name}={tuple(pair)!r} does not fit MVSIB: it must be two rising numbers of at least 0{limit}."
-        )

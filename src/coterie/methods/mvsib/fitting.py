@@ -66,7 +66,7 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     generator, collectives = torch.Generator().manual_seed(seed), current_collectives()
     k = min(params["n_neighbors"], data.n_rows - 1)
     drawn = draw_sample(data, guard=False, seed=seed, generator=generator)
-    scaler = fit_scaler(drawn, params["scale"], data.names, max(1, k), generator)
+    scaler = fit_scaler(drawn, params["scale"], data.names, k, generator)
     sample = scaled_rows(scaler, drawn.blocks, drawn.sound)
     network = build_network(params, data.dims).prepare(sample, drawn.sound, drawn.idle, generator).to(device)
     batches = Batches(
@@ -78,9 +78,6 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     )
     rows = some_rows(data.n_rows, SAMPLE_ROWS, seed)
     short, seen = condensed(batches, network)
-    if k < 1:
-        alone = np.eye(data.n_views)
-        return Parts(short, torch.hstack(sample), scaler, None, seed, network, None, alone, seen)
     scaled = [view.numpy() for view in sample]
     comparison = compare_views(drawn, scaler, scaled, len(rows), generator)
     joined = join_sample(comparison, scaled, drawn.sound, k, missing=~drawn.there, collectives=collectives)
@@ -89,7 +86,7 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     def join(numbers: np.ndarray) -> sparse.csr_matrix:
         return joined.matrix if np.array_equal(numbers, rows) else join_shard(comparison, batches, numbers, k)
 
-    pairs = JoinedPairs(batches, join, params["n_partners"])
+    pairs = JoinedPairs(batches, join, params["options"].n_partners)
     agree = view_agreement(comparison, joined)
     beginning = Beginning(rows, torch.from_numpy(labels).long())
     return Parts(short, torch.hstack(sample), scaler, pairs, seed, network, beginning, agree, seen)
@@ -130,7 +127,7 @@ def prepare_more(
         scaled = [view.numpy() for view in sample]
         comparison = compare_views(drawn, scaler, scaled, len(rows), generator)
         pairs = JoinedPairs(
-            batches, lambda numbers: join_shard(comparison, batches, numbers, k), params["n_partners"]
+            batches, lambda numbers: join_shard(comparison, batches, numbers, k), params["options"].n_partners
         )
     short, seen = condensed(batches, network)
     return Parts(short, torch.hstack(sample), scaler, pairs, seed, network, None, agreement, seen)
@@ -158,7 +155,7 @@ def condensed(batches: Batches, network: MVSIBNetwork) -> tuple[Batches, bool]:
 
 def build_network(params: Mapping[str, Any], dims: tuple[int, ...]) -> MVSIBNetwork:
     """Return the network with all its buffers, untrained."""
-    return MVSIBNetwork(dims, params["hidden"], params["n_code"], params["n_axes"], params["n_clusters"])
+    return MVSIBNetwork(dims, params["hidden"], params["n_code"], params["n_clusters"])
 
 
 def make_task(params: Mapping[str, Any], parts: Parts) -> MVSIBTask:

@@ -120,7 +120,7 @@ class ClusterLosses:
         self, scene: Scene, labels: Tensor, clusters: Clusters, settings: Settings, notes: Notes
     ) -> None:
         self.scene, self.labels, self.clusters = scene, labels, clusters
-        self.settings, self.notes = settings, notes
+        self.settings, self.options, self.notes = settings, settings.options, notes
 
     @torch.no_grad()
     def doubt(self) -> Tensor:
@@ -129,7 +129,7 @@ class ClusterLosses:
         squares = [squared_distances(found.views[v], self.clusters.view_centers[v]) for v in used]
         widths = torch.stack([self.clusters.widths[v] for v in used])
         shares = certainty.memberships(torch.stack(squares), widths[:, None])
-        return certainty.doubt(shares, found.present.T[used], self.settings.doubt_balance).amax(0)
+        return certainty.doubt(shares, found.present.T[used], self.options.doubt_balance).amax(0)
 
     def pairs(self, false: Tensor, opening: Tensor, routed: bool) -> attraction.Pairs:
         """Return who attracts and repels whom; false negatives repel no more than Theorem A allows.
@@ -143,8 +143,8 @@ class ClusterLosses:
         routed : bool
             Whether rows are routed at all.
         """
-        settings = self.settings
-        weight = opening * settings.false_mask
+        options = self.options
+        weight = opening * options.false_mask
         if routed:
             weight = self._safe_weight(false, weight)
         return attraction.row_pairs(
@@ -152,8 +152,8 @@ class ClusterLosses:
             self.scene.near,
             false,
             weight,
-            settings.false_mode,
-            settings.false_mask,
+            options.false_mode,
+            options.false_mask,
             with_labels=True,
             lines=self.scene.lines,
         )
@@ -170,7 +170,7 @@ class ClusterLosses:
         lines = self.scene.lines
         n_noted = 0 if "false_mass" in self.notes else min(_NOTED, lines.stop - lines.start)
         asked = torch.arange(lines.start, lines.start + n_noted, device=labels.device)
-        if self.settings.control:
+        if self.options.control:
             asked = torch.cat([asked, spared[0]]).unique()
         lowest = weight.repeat(len(labels))
         if not len(asked):
@@ -188,11 +188,11 @@ class ClusterLosses:
                 attract[:, columns],
                 wrong[:, columns],
                 others[:, columns],
-                self.settings.tau,
+                self.options.tau,
             )
             there = found.present[asked, v]
             pulls.append((pull, there))
-            if self.settings.control:
+            if self.options.control:
                 safe = guarantees.controlled_weight(pull, weight)
                 lowest[asked[there]] = torch.minimum(lowest[asked], safe)[there]
         for pull, there in pulls:
@@ -217,7 +217,7 @@ class ClusterLosses:
         """Return the push and the pull on hard rows, the mean over views."""
         losses = [self.scene.found.consensus.new_zeros(())]
         for rows, known, centers in self._hard_rows(hard):
-            losses += pushpull.push_pull(rows, known, centers, self.settings.margin)
+            losses += pushpull.push_pull(rows, known, centers, self.options.margin)
         return torch.stack(losses).sum() / len(self.scene.views)
 
     @torch.no_grad()
@@ -227,7 +227,7 @@ class ClusterLosses:
             return
         for rows, known, centers in self._hard_rows(hard):
             self.notes.add(
-                "separation_gain", pushpull.separation_gain(rows, known, centers, self.settings.margin)
+                "separation_gain", pushpull.separation_gain(rows, known, centers, self.options.margin)
             )
 
     def _hard_rows(self, hard: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
@@ -250,7 +250,7 @@ class ClusterLosses:
                     _of(found.views[v], own),
                     known,
                     self.settings.n_clusters,
-                    self.settings.tau,
+                    self.options.tau,
                     _known(pseudo, known),
                 )
             )
@@ -258,20 +258,20 @@ class ClusterLosses:
 
     def pseudo_rows(self, generator: torch.Generator) -> contrast.Pseudo | None:
         """Draw pseudo-rows of the small clusters in the batch; None where there are none, or they weigh nothing."""
-        settings, consensus = self.settings, self.scene.found.consensus
-        if settings.minority_weight == 0:
+        options, consensus = self.options, self.scene.found.consensus
+        if options.minority_weight == 0:
             return None
-        small = minority.small_clusters(self.clusters.sizes, settings.minority_ratio)
+        small = minority.small_clusters(self.clusters.sizes, options.minority_ratio)
         numbers = [int(c) for c in small.nonzero()[:, 0] if (self.labels == c).any()]
         if not numbers:
             return None
         drawn = []
         for c in numbers:
             own = consensus[self.labels == c]
-            spread = max(1.0, settings.n_pseudo / len(own))
-            rows = minority.pseudo_rows(own, settings.n_pseudo, spread, generator)
+            spread = max(1.0, options.n_pseudo / len(own))
+            rows = minority.pseudo_rows(own, options.n_pseudo, spread, generator)
             drawn.append(F.normalize(rows, dim=1))
-            variance = minority.merged_variance(own.detach(), settings.n_pseudo, spread)
+            variance = minority.merged_variance(own.detach(), options.n_pseudo, spread)
             self.notes.add("pseudo_variance", variance)
         return contrast.Pseudo(torch.tensor(numbers, device=consensus.device), torch.stack(drawn))
 

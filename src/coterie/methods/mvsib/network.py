@@ -17,6 +17,9 @@ from coterie.nn.autoencoder import initialise, mlp, mlp_pair
 
 _LEAST = 1e-12
 
+AXES = 256
+"""Most principal axes of a view that its encoder sees."""
+
 
 class Embedded(NamedTuple):
     """Rows as the network embeds them.
@@ -51,8 +54,6 @@ class MVSIBNetwork(nn.Module):
     hidden : sequence of int
     n_code : int
         d.
-    n_axes : int
-        Most principal axes of a view that its encoder sees.
     n_clusters : int
 
     Attributes
@@ -66,13 +67,11 @@ class MVSIBNetwork(nn.Module):
     centers: Tensor
     idle: Tensor
 
-    def __init__(
-        self, dims: Sequence[int], hidden: Sequence[int], n_code: int, n_axes: int, n_clusters: int
-    ) -> None:
+    def __init__(self, dims: Sequence[int], hidden: Sequence[int], n_code: int, n_clusters: int) -> None:
         super().__init__()
-        self.looks = nn.ModuleList([Look("euclidean", width, n_axes) for width in dims])
+        self.looks = nn.ModuleList([Look("euclidean", width, AXES) for width in dims])
         with torch.random.fork_rng(devices=[]):  # layers draw from the global generator as they are made
-            couples = [mlp_pair(min(width, n_axes), hidden, n_code) for width in dims]
+            couples = [mlp_pair(min(width, AXES), hidden, n_code) for width in dims]
             self.guess = mlp([n_code, max(1, n_code // 2), 1])
         self.encoders = nn.ModuleList([encoder for encoder, _ in couples])
         self.decoders = nn.ModuleList([decoder for _, decoder in couples])

@@ -41,16 +41,11 @@ class JoinedPairs(Pairs):
             tables.append(table)
             heights.append(running_sums(weights))
         super().__init__(batches.chambers, tables, heights)
-        self._true = tables
         n_rows = batches.views.n_rows
         self._chamber, self._local = np.zeros(n_rows, dtype=np.int32), np.zeros(n_rows, dtype=np.int64)
         for chamber, numbers in enumerate(batches.chambers):
             self._chamber[numbers], self._local[numbers] = chamber, np.arange(len(numbers))
         self._places = np.full(n_rows, -1, dtype=np.int32)
-
-    def disturb(self, share: float, rng: np.random.Generator) -> None:
-        """Replace a share of every row's neighbours by rows drawn at random; the true ones come back with 0."""
-        self._tables = [_disturbed(table, share, rng) for table in self._true]
 
     def neighbours(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the numbers and the weights of the neighbours of rows, both (m, k); rows of one chamber."""
@@ -78,13 +73,6 @@ class JoinedPairs(Pairs):
             near[first[asked] - start, second[asked]] = True
         line, column = np.divmod(np.flatnonzero(near), len(rows))
         return torch.from_numpy(np.stack([start + line, column]))
-
-
-def _disturbed(table: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Return a table of neighbours with a share replaced at random; where a row stands itself it stays."""
-    noise = rng.integers(len(table), size=table.shape, dtype=table.dtype)
-    replaced = (rng.random(table.shape) < share) & (table != np.arange(len(table))[:, None])
-    return np.where(replaced, noise, table)
 
 
 def heaviest(graph: sparse.csr_matrix, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from coterie.engine.adam import Adam
 from coterie.nn.autoencoder import mlp
 
 _SHARPNESS = 2.0
@@ -124,11 +125,11 @@ class Router(nn.Module):
             bound = parameter.shape[-1] ** -0.5
             with torch.no_grad():
                 parameter.copy_((2 * torch.rand(parameter.shape, generator=generator) - 1) * bound)
-        optimizer = torch.optim.Adam(self.parameters(), lr=1e-2)
+        optimizer = Adam(self.parameters(), rate=1e-2)
         for _ in range(_IMITATION_STEPS):
             evidence = Evidence(*(2 * torch.rand(3, 256, generator=generator) - 1))
             loss = nn.functional.binary_cross_entropy(self(evidence), false_negative_share(evidence))
-            optimizer.zero_grad(set_to_none=True)
+            optimizer.zero_grad()
             loss.backward()
             optimizer.step()
         self.requires_grad_(False)

@@ -16,6 +16,7 @@ from torch import Tensor
 from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data.batches import Batch, Batches
 from coterie.data.subsets import some_rows
+from coterie.engine.adam import Adam
 from coterie.engine.schedule import mixed_seed
 from coterie.methods.mvsib import certainty, routing
 from coterie.methods.mvsib.clusters import Clusters, Table, describe, evidence_of_all, moved_labels
@@ -27,7 +28,6 @@ from coterie.methods.mvsib.settings import Settings
 from coterie.nn.forward import passes
 from coterie.ops.distances import nearest
 from coterie.ops.groups import cluster_means
-from coterie.ops.kmeans import kmeans
 from coterie.ops.shares import Sent, even_parts, gathered, of_share
 from coterie.store import below
 
@@ -60,7 +60,7 @@ class MVSIBTask:
     pairs : JoinedPairs, optional
         Without neighbours a row is its own partner.
     beginning : Beginning, optional
-        Without one the clusters start from k-means on the consensus.
+        Not needed where there are clusters already.
     seen : bool
         Whether the batches hold what the encoders see, not scaled rows.
     seed : int
@@ -80,9 +80,10 @@ class MVSIBTask:
         collectives: Collectives = ALONE,
     ) -> None:
         self.network, self.settings, self.batches, self.seen = network, settings, batches, seen
+        self.options = settings.options
         self.pairs, self.beginning, self.seed, self.collectives = pairs, beginning, seed, collectives
         self.device = network.centers.device
-        self.optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
+        self.optimizer = Adam(network.parameters(), settings.learning_rate)
         self.clusters: Clusters | None = None
         self.started = False
         self.routes = torch.zeros(batches.views.n_rows, dtype=torch.int8)
@@ -92,7 +93,7 @@ class MVSIBTask:
         self._evidence: Evidence | None = None
         self._epoch = 0
         self._draws = torch.Generator()
-        self._router = _make_router(settings, seed)
+        self._router = _make_router(self.options.router, seed)
         self._idle = network.idle.tolist()
         self._notes = Notes()
 
@@ -105,8 +106,6 @@ class MVSIBTask:
         self._notes = Notes()
         if self.settings.in_warmup(epoch):
             return
-        if self.pairs is not None and self.settings.neighbor_noise > 0:
-            self.pairs.disturb(self.settings.neighbor_noise, np.random.default_rng([self.seed, epoch]))
         table = self.update() if self.started else self._first()
         if self.pairs is not None and self.clusters is not None and self.settings.routes_rows(epoch):
             self._evidence = evidence_of_all(
@@ -118,7 +117,7 @@ class MVSIBTask:
 
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], None]:
         """Return the losses of the stage on rows and their partners."""
-        settings, stage = self.settings, self.settings.stage(self._epoch)
+        options, stage = self.options, self.settings.stage(self._epoch)
         whole = batch.with_partners().distinct()
         rows = whole.rows
         present = self._present(rows)
@@ -126,8 +125,8 @@ class MVSIBTask:
         guess = [] if stage == 0 else [self.network.predicted_doubt(mine.consensus)[:, None]]
         sent = Sent([*mine.views, mine.consensus, *guess], whole, self.collectives)
         terms: dict[str, Tensor] = {}
-        if settings.reconstruction_weight > 0:
-            part = settings.reconstruction_weight * mine.present.sum() / present.sum()
+        if options.reconstruction_weight > 0:
+            part = options.reconstruction_weight * mine.present.sum() / present.sum()
             terms["reconstruction"] = part * self.network.reconstruction(mine)
         near = torch.zeros(2, 0, dtype=torch.long)
         if self.pairs is not None:
@@ -136,7 +135,7 @@ class MVSIBTask:
         everyone = Embedded([], [], list(found[:n_views]), found[n_views], present)
         scene = Scene(everyone, near.to(self.device), self._idle, self.collectives)
         if stage == 0:
-            terms["rows"] = settings.row_weight * no_clusters(scene, settings.tau)
+            terms["rows"] = options.row_weight * no_clusters(scene, options.tau)
         else:
             terms |= self._cluster_terms(rows, scene, found[-1][:, 0], stage)
         return {"loss": torch.stack(list(terms.values())).sum(), **terms}, None
@@ -183,7 +182,7 @@ class MVSIBTask:
     # Clusters
 
     def start(self, in_haste: bool = False) -> None:
-        """Find the first clusters: those of the joined graph, or of k-means where there is no graph."""
+        """Find the first clusters: those of the joined graph."""
         self._first()
 
     @torch.no_grad()
@@ -191,12 +190,10 @@ class MVSIBTask:
         table = self.embed_all()
         k = self.settings.n_clusters
         generator = torch.Generator().manual_seed(mixed_seed(self.seed, -1))
-        if self.beginning is None:
-            centers = kmeans(table.consensus, k, generator=generator, quiet=True).centers
-        else:
-            rows = torch.from_numpy(self.beginning.rows)
-            centers = cluster_means(table.consensus[rows], self.beginning.labels, k)
-        if self.beginning is None or self.settings.hold == 0:
+        assert self.beginning is not None  # a pass over more rows has clusters already
+        rows = torch.from_numpy(self.beginning.rows)
+        centers = cluster_means(table.consensus[rows], self.beginning.labels, k)
+        if self.options.hold == 0:
             labels = moved_labels(table, centers, generator)
         else:
             labels = nearest(table.consensus, centers)[0]
@@ -263,42 +260,42 @@ class MVSIBTask:
             How uncertain the network thinks them.
         stage : int
         """
-        settings = self.settings
+        settings, options = self.settings, self.options
         assert self.clusters is not None
         labels = self.clusters.labels[torch.from_numpy(rows)].to(self.device)
         losses = ClusterLosses(scene, labels, self.clusters, settings, self._notes)
-        alike = {"doubt": settings.doubt_weight * F.mse_loss(guess, losses.doubt())}
-        opening = certainty.gate(guess.detach().mean(), *settings.gate, settings.gate_window)
+        alike = {"doubt": options.doubt_weight * F.mse_loss(guess, losses.doubt())}
+        opening = certainty.gate(guess.detach().mean(), *options.gate, options.gate_window)
         self._notes.add("gate", opening)
         routes = torch.zeros(len(rows), dtype=torch.long, device=self.device)
         routed = settings.routes_rows(self._epoch)
         if routed:
             routes = self._route(rows, guess.detach(), stage)
         pairs = losses.pairs(routes == routing.FALSE_NEGATIVE, opening, routed)
-        opened = settings.cross_weight * settings.cross_gate(self._epoch) if stage == 3 else 0.0
-        found = mean_contrasts(scene, pairs, settings.tau, losses.members() if opened > 0 else None)
-        terms = {"rows": settings.row_weight * found.rows}
+        opened = options.cross_weight * settings.cross_gate(self._epoch) if stage == 3 else 0.0
+        found = mean_contrasts(scene, pairs, options.tau, losses.members() if opened > 0 else None)
+        terms = {"rows": options.row_weight * found.rows}
         if opened > 0:
             terms["cross"] = opened * found.across
         hard = routes == routing.HARD_NEGATIVE
         losses.note_separation(hard)
-        if stage >= 2 and settings.hard_weight > 0:
-            alike["hard"] = settings.hard_weight * opening * losses.hard(hard)
+        if stage >= 2 and options.hard_weight > 0:
+            alike["hard"] = options.hard_weight * opening * losses.hard(hard)
         pseudo = losses.pseudo_rows(self._draws) if stage == 3 else None
-        if settings.cluster_weight > 0:
-            alike["clusters"] = settings.cluster_weight * losses.of_clusters(pseudo)
+        if options.cluster_weight > 0:
+            alike["clusters"] = options.cluster_weight * losses.of_clusters(pseudo)
         if pseudo is not None:
-            alike["minority"] = settings.minority_weight * losses.of_small(pseudo)
+            alike["minority"] = options.minority_weight * losses.of_small(pseudo)
         return terms | even_parts(alike, self.collectives)
 
     @torch.no_grad()
     def _route(self, rows: np.ndarray, guess: Tensor, stage: int) -> Tensor:
         """Return the routes of the rows of a batch, and remember them."""
-        settings = self.settings
+        settings, options = self.settings, self.options
         since = settings.since_start(self._epoch)
-        share = settings.uncertain
-        if settings.curriculum is not None:
-            share = certainty.uncertain_share(since, settings.cluster_epochs(), settings.uncertain)
+        share = options.uncertain
+        if options.curriculum is not None:
+            share = certainty.uncertain_share(since, settings.cluster_epochs(), options.uncertain)
         chosen = certainty.most_uncertain(guess, share)
         if self._evidence is None:
             return torch.zeros(len(rows), dtype=torch.long, device=self.device)
@@ -321,8 +318,8 @@ class MVSIBTask:
         return torch.from_numpy(self.batches.views.present_rows(rows)).to(self.device)
 
 
-def _make_router(settings: Settings, seed: int) -> Router | None:
-    if settings.router == "rule":
+def _make_router(kind: str, seed: int) -> Router | None:
+    if kind == "rule":
         return None
     return Router(torch.Generator().manual_seed(mixed_seed(seed, -3)))
 

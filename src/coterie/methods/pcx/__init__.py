@@ -1,5 +1,6 @@
 """PC-X: deep clustering with slow exemplars."""
 
 from coterie.methods.pcx.estimator import PCX
+from coterie.methods.pcx.options import PCXOptions
 
-__all__ = ["PCX"]
+__all__ = ["PCX", "PCXOptions"]

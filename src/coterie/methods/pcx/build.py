@@ -20,7 +20,7 @@ from coterie.nn.autoencoder import as_image_shape, check_code, conv_pair, initia
 
 def build_network(params: Mapping[str, Any], kind: str, n_features: int) -> PCXNetwork:
     """Return the network with all its buffers, untrained; a user's modules are copied, never changed."""
-    n_code = params["n_code"]
+    n_code, options = params["n_code"], params["options"]
     with torch.random.fork_rng(devices=[]):  # layers draw from the global generator as they are made
         encoder, decoder = _autoencoder(params, n_features)
         return PCXNetwork(
@@ -30,9 +30,8 @@ def build_network(params: Mapping[str, Any], kind: str, n_features: int) -> PCXN
             decoder,
             n_clusters=params["n_clusters"],
             n_code=n_code,
-            ci_unit=params["ci_unit"],
-            latent_norm=params["latent_norm"],
-            logits=params["reconstruction"] == "bce",
+            ci_unit=options.ci_unit,
+            logits=options.reconstruction == "bce",
         )
 
 
@@ -41,7 +40,7 @@ def prepare_network(
 ) -> None:
     """Fit the metric spaces on a sample and draw the weights; a user's own modules keep theirs."""
     network.space.fit(sample)
-    if params["reconstruction"] == "bce":
+    if params["options"].reconstruction == "bce":
         if sample.min() < 0 or sample.max() > 1:
             raise InputError(
                 "reconstruction='bce' needs values from 0 to 1; use scale='minmax' or reconstruction='mse'."
@@ -49,23 +48,23 @@ def prepare_network(
     else:
         network.target.fit(sample)
     ours = (
-        [network.fuse]
-        if isinstance(params["encoder"], nn.Module)
-        else [network.encoder, network.decoder, network.fuse]
+        [network.encoder, network.decoder, network.fuse]
+        if isinstance(params["encoder"], str)
+        else [network.fuse]
     )
     for part in ours:
         initialise(part, generator)
 
 
 def _autoencoder(params: Mapping[str, Any], n_features: int) -> tuple[nn.Module, nn.Module]:
-    encoder, decoder, n_code = params["encoder"], params["decoder"], params["n_code"]
-    if isinstance(encoder, nn.Module):
-        if not isinstance(decoder, nn.Module):
-            raise InputError("A custom encoder needs its decoder: give decoder= a module from codes to rows.")
-        check_code(encoder, n_features, n_code)
-        return copy.deepcopy(encoder), copy.deepcopy(decoder)
-    if decoder is not None:
-        raise InputError("decoder= goes with a custom encoder; leave it out, or give encoder= a module too.")
+    encoder, n_code = params["encoder"], params["n_code"]
+    if not isinstance(encoder, str):
+        if len(encoder) != 2 or not all(isinstance(module, nn.Module) for module in encoder):
+            raise InputError(
+                "A custom encoder needs its decoder: give encoder=(encoder, decoder), two modules."
+            )
+        check_code(encoder[0], n_features, n_code)
+        return copy.deepcopy(encoder[0]), copy.deepcopy(encoder[1])
     if encoder == "mlp":
         return mlp_pair(n_features, tuple(params["hidden"]), n_code)
     if params["image_shape"] is None:

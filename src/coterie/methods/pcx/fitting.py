@@ -24,6 +24,7 @@ from coterie.graph.model import N_NEIGHBORS
 from coterie.methods.parts import RunParts
 from coterie.methods.pcx import build
 from coterie.methods.pcx.network import PCXNetwork
+from coterie.methods.pcx.options import PCXOptions
 from coterie.methods.pcx.settings import Settings
 from coterie.methods.pcx.training import PCXTask, assign_rows
 from coterie.ops.groups import NearestRows
@@ -60,7 +61,7 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     build.prepare_network(network, sample, params, generator)
     embed = axis_map(network.space, sample, metric.n_axes, generator)
     pairs = _search_pairs(params, batches, embed, generator)
-    initial = _initial_labels(params, batches, embed, seed) if params["init"] == "graph" else None
+    initial = _initial_labels(params, batches, embed, seed) if params["options"].init == "graph" else None
     return Parts(batches, sample, scaler, pairs, seed, metric, network.to(device), initial)
 
 
@@ -90,7 +91,7 @@ def _search_pairs(
     embed: Callable[[Tensor], Tensor],
     generator: torch.Generator,
 ) -> NeighbourPairs | None:
-    if params["neighbor_weight"] == 0:
+    if params["options"].neighbor_weight == 0:
         return None
     return search_pairs(batches, embed, params["n_neighbors"], generator)
 
@@ -116,11 +117,9 @@ def _initial_labels(
 
 def make_task(params: Mapping[str, Any], parts: Parts) -> PCXTask:
     """Return the task that trains the network."""
-    changed = {} if parts.pairs is not None else {"neighbor_weight": 0.0}
-    settings = Settings.resolve(params, parts.batches.per_epoch, **changed)
     return PCXTask(
         parts.network,
-        settings,
+        Settings.resolve(params, parts.batches.per_epoch),
         parts.batches,
         pairs=parts.pairs,
         initial=parts.initial,
@@ -168,14 +167,14 @@ def label_all(network: PCXNetwork, batches: Batches) -> Labelled:
     return Labelled(whole, collectives.sum(inertia), exemplars.over(collectives))
 
 
-def membership_tau(parts: Parts, settings: Settings, labels: np.ndarray) -> float:
+def membership_tau(parts: Parts, options: PCXOptions, labels: np.ndarray) -> float:
     """Return the tau of the memberships that users see.
 
     Training draws codes so close to their centroids that any tau that suited it makes everyone certain. So the
     mean confidence is set to what can be checked without labels: the share of neighbours in one cluster.
     """
     distances = assign_rows(parts.network, parts.sample.to(parts.network.centroids.device))[1]
-    if parts.pairs is not None and settings.relative_weights:
+    if parts.pairs is not None and options.relative_weights:
         return calibrated_tau(distances, parts.pairs.agreement(labels))
     mean_distance = float(distances.amin(1).mean())
-    return settings.tau / mean_distance if settings.relative_weights and mean_distance > 0 else settings.tau
+    return options.tau / mean_distance if options.relative_weights and mean_distance > 0 else options.tau

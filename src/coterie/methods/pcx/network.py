@@ -55,8 +55,6 @@ class PCXNetwork(nn.Module):
     n_clusters, n_code : int
     ci_unit : bool
         False removes the unit (ablation).
-    latent_norm : bool
-        Whether a BatchNorm without scale and shift follows the encoder and fixes the code's scale (spec 3.2).
     logits : bool
         Whether the decoder gives logits of [0, 1] data.
 
@@ -81,13 +79,11 @@ class PCXNetwork(nn.Module):
         n_clusters: int,
         n_code: int,
         ci_unit: bool = True,
-        latent_norm: bool = False,
         logits: bool = False,
     ) -> None:
         super().__init__()
         self.space, self.target = space, target
         self.encoder, self.decoder = encoder, decoder
-        self.norm = nn.BatchNorm1d(n_code, affine=False) if latent_norm else nn.Identity()
         self.fuse: nn.Module = CIUnit(n_code) if ci_unit else CodeOnly()
         self.output: nn.Module = nn.Sigmoid() if logits else nn.Identity()
         self.register_buffer("centroids", torch.zeros(n_clusters, n_code))
@@ -95,7 +91,7 @@ class PCXNetwork(nn.Module):
 
     def encode(self, x: Tensor) -> Tensor:
         """Return the codes z of rows."""
-        return self.norm(self.encoder(self.space(x)))
+        return self.encoder(self.space(x))
 
     def decode(self, codes: Tensor, centroids: Tensor, noise: Tensor | None = None) -> Tensor:
         """Return the rows that codes with these centroids stand for; noise is added to the decoder's input."""

@@ -61,21 +61,6 @@ def entropy(log_lambda: Tensor) -> Tensor:
     return -(log_lambda.exp() * log_lambda).sum(1).mean()
 
 
-def imbalance(log_lambda: Tensor) -> Tensor:
-    """Return sum_k p_k log p_k of the batch's mean memberships p, lowest (-log k) when clusters are equal.
-
-    Minimum entropy does not keep clusters apart, whatever the paper says of it (spec 3.9); this does, for data
-    whose clusters are known to be of equal size.
-
-    Examples
-    --------
-    >>> imbalance(torch.tensor([[1.0, 0.0], [0.0, 1.0]]).clamp(min=1e-9).log())
-    tensor(-0.6931)
-    """
-    mean = log_lambda.exp().mean(0)
-    return torch.special.xlogy(mean, mean).sum()
-
-
 def consistency(log_lambda: Tensor, labels: Tensor) -> Tensor:
     """Return the mean -log lambda of the cluster that each row's partner was given.
 

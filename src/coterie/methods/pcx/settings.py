@@ -6,40 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coterie.methods.parts import RunSettings
+from coterie.methods.pcx.options import PCXOptions
 
 
 @dataclass(frozen=True)
 class Settings(RunSettings):
-    """Everything that training needs to know.
+    """Everything that training needs to know; `hidden` and `batch_size` are those of `PCX`."""
 
-    The names are those of the parameters of `PCX`, where they are explained.
-    """
-
-    init: str
-    student: float
+    options: PCXOptions
     hidden: Sequence[int]
     batch_size: int
-    centroid_weight: float
-    entropy_weight: float
-    consistency_weight: float
-    balance_weight: float
-    neighbor_weight: float
-    attraction: float
-    relative_weights: bool
-    tau: float
-    burn_in: float
-    hold: float
-    memory: float
-    centroid_update: str
-    ci_unit: bool
-    fixed_centroids: bool
-    imbalance: bool
-    smoothing: float
-    code_noise: float
-    reconstruction: str
-    reconstruction_weight: float
-    rescue: bool
-    recluster_every: int | None
 
     @property
     def cluster_epochs(self) -> int:
@@ -48,12 +24,8 @@ class Settings(RunSettings):
 
     def past_burn_in(self, epoch: int) -> bool:
         """Whether the entropy term and the size weights are on in an epoch."""
-        return epoch - self.warmup_epochs >= self.burn_in * self.cluster_epochs
+        return epoch - self.warmup_epochs >= self.options.burn_in * self.cluster_epochs
 
     def holds_start(self, epoch: int) -> bool:
         """Whether rows keep the clusters of the start in an epoch."""
-        return epoch - self.warmup_epochs < self.hold * self.cluster_epochs
-
-    def may_rescue(self, epoch: int) -> bool:
-        """Whether a dead centroid may still be moved: not in the warm-up, nor in the last fifth of the epochs."""
-        return self.rescue and not self.in_warmup(epoch) and epoch < 0.8 * self.max_epochs
+        return epoch - self.warmup_epochs < self.options.hold * self.cluster_epochs

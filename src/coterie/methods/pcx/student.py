@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from coterie.collectives import Collectives
 from coterie.data.batches import Batch, Batches
+from coterie.engine.adam import Adam
 from coterie.engine.loop import Loop
 from coterie.engine.pairs import Pairs
 from coterie.methods.pcx import objective
@@ -135,7 +136,7 @@ class StudentTask:
         self.model, self.look, self.labels, self.taught = model, look, labels, taught
         self.collectives = collectives
         self.sizes = torch.bincount(labels, minlength=n_clusters).float()
-        self.optimizer = torch.optim.Adam(model.parameters(), lr=_LEARNING_RATE, fused=True)
+        self.optimizer = Adam(model.parameters(), _LEARNING_RATE)
         self._generator = generator
         self._epoch = 0
 

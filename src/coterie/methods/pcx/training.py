@@ -13,6 +13,7 @@ from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives
 from coterie.data.batches import Batch, Batches
+from coterie.engine.adam import Adam
 from coterie.engine.pairs import Pairs
 from coterie.engine.schedule import mixed_seed
 from coterie.methods.pcx import objective
@@ -24,14 +25,12 @@ from coterie.nn.forward import passes
 from coterie.ops.distances import exact_distances, nearest
 from coterie.ops.groups import count_and_sum, standing_points
 from coterie.ops.kmeans import kmeans
-from coterie.ops.matching import match_centers
 from coterie.ops.memberships import log_memberships
 from coterie.ops.pieces import Pieces
 from coterie.ops.shares import Sent, agree, agreed, even_parts, gathered, of_share
 from coterie.store import below
 
 _SCALE_MEMORY = 0.99
-_IDLE_EPOCHS = 5
 _KMEANS_ROWS = 100_000
 _GATHERED = 0.99
 
@@ -78,10 +77,11 @@ class PCXTask:
         collectives: Collectives = ALONE,
     ) -> None:
         self.network, self.settings, self.batches, self.seed = network, settings, batches, seed
+        self.options = settings.options
         self.pairs, self.initial = pairs, initial
         self.collectives = collectives
         self.device = network.centroids.device
-        self.optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
+        self.optimizer = Adam(network.parameters(), settings.learning_rate)
         self.started = False
         self._epoch = 0
         self._scale = torch.zeros(2, device=self.device)  # moving means: clustering loss, nearest distance
@@ -101,8 +101,6 @@ class PCXTask:
         self.network.train()
         if not self.started and not self.settings.in_warmup(epoch):
             self.start()
-        elif self._time_to_recluster(epoch):
-            self._recluster()
 
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], Assigned | None]:
         """Return the terms of Eq. 9, the neighbour contrast and the consistency on a batch."""
@@ -119,7 +117,7 @@ class PCXTask:
         terms = {"reconstruction": self._reconstruction(mine, decoded, batch)}
         mates = None if partners is None else partners.joined()[0]
         if mates is not None:
-            terms["contrast"] = neighbour_contrast(codes, mates, self.settings.attraction, self.collectives)
+            terms["contrast"] = neighbour_contrast(codes, mates, self.collectives)
         if in_warmup:
             return {"loss": self._weighted(terms), **terms}, None
         clustering = objective.clustering(distances, labels, self._size_weights())
@@ -128,8 +126,6 @@ class PCXTask:
         alike = {"clustering": clustering}
         if self._entropy_is_on():
             alike["entropy"] = objective.entropy(log_lambda)
-        if self.settings.balance_weight > 0:
-            alike["imbalance"] = objective.imbalance(log_lambda)
         if mates is not None and batch.partners is not None:
             theirs = self._labels(batch.partners.rows, self.network.distances(mates))
             alike["consistency"] = objective.consistency(log_lambda, theirs)
@@ -143,21 +139,21 @@ class PCXTask:
         """Move the centroids (Eq. 6 and 7) and the sizes (Eq. 13)."""
         if carried is None:
             return
-        settings, network = self.settings, self.network
-        counts, sums = count_and_sum(carried.codes, carried.labels, settings.n_clusters)
-        if not settings.fixed_centroids:
+        network, options = self.network, self.options
+        counts, sums = count_and_sum(carried.codes, carried.labels, self.settings.n_clusters)
+        if not options.fixed_centroids:
             network.centroids.copy_(
                 objective.centroid_step(network.centroids, counts, sums, self._memory(counts))
             )
-        network.sizes.copy_(objective.size_step(network.sizes, counts, settings.memory))
+        network.sizes.copy_(objective.size_step(network.sizes, counts, options.memory))
         self._idle = torch.where(counts > 0, 0, self._idle + 1)
 
     def end_epoch(self, epoch: int) -> dict[str, float | str | int]:
-        """Look at the probe rows: clusters in use, certainty, labels that changed; rescue a dead centroid."""
+        """Look at the probe rows: clusters in use, certainty, labels that changed."""
         agree(self.network.buffers(), self.collectives)  # a BatchNorm saw the rows of its process only
         if not self.started:
             return {"phase": "warm-up"}
-        codes, distances = assign_rows(self.network, self._probe)
+        distances = assign_rows(self.network, self._probe)[1]
         labels = distances.argmin(1)
         record: dict[str, float | str | int] = {
             "phase": "cluster",
@@ -170,8 +166,6 @@ class PCXTask:
         if self._held is not None and not self._gathered:
             same = labels.cpu() == self._held[self._probe_rows]
             self._gathered = bool(self.collectives.min(float(same.float().mean())) >= _GATHERED)
-        if self.settings.may_rescue(epoch):
-            self._rescue(codes, distances, labels)
         return record
 
     def state(self) -> dict[str, Tensor]:
@@ -198,7 +192,7 @@ class PCXTask:
         """Place the centroids and the sizes; unless in haste, a student corrects the clusters."""
         settings, network = self.settings, self.network
         generator = torch.Generator().manual_seed(mixed_seed(self.seed, -1))
-        if settings.init == "xavier":
+        if self.options.init == "xavier":
             bound = math.sqrt(6 / sum(network.centroids.shape))
             network.centroids.copy_(
                 torch.rand(network.centroids.shape, generator=generator) * 2 * bound - bound
@@ -220,7 +214,7 @@ class PCXTask:
     def _correct(self, labels: Tensor, generator: torch.Generator) -> Tensor:
         """Return the clusters as a student corrects them, if neighbours share a cluster no less for it."""
         settings, network, pairs = self.settings, self.network, self.pairs
-        n_epochs = math.ceil(settings.student * settings.max_epochs)
+        n_epochs = math.ceil(self.options.student * settings.max_epochs)
         if pairs is None or n_epochs == 0:
             return labels
         found = correct(
@@ -256,17 +250,16 @@ class PCXTask:
 
     def _weighted(self, terms: dict[str, Tensor]) -> Tensor:
         """Return the weighted sum of the terms."""
-        settings = self.settings
+        options = self.options
         weights: dict[str, float | Tensor] = {
-            "reconstruction": settings.reconstruction_weight,
-            "contrast": settings.neighbor_weight,
-            "clustering": settings.centroid_weight,
-            "entropy": settings.entropy_weight,
-            "consistency": settings.consistency_weight,
-            "imbalance": settings.balance_weight,
+            "reconstruction": options.reconstruction_weight,
+            "contrast": options.neighbor_weight,
+            "clustering": options.centroid_weight,
+            "entropy": options.entropy_weight,
+            "consistency": options.consistency_weight,
         }
-        if settings.relative_weights:
-            weights["clustering"] = settings.centroid_weight / self._scale[0].clamp(min=1e-12)
+        if options.relative_weights:
+            weights["clustering"] = options.centroid_weight / self._scale[0].clamp(min=1e-12)
         return torch.stack([weights[name] * term for name, term in terms.items()]).sum()
 
     def _send_partners(self, batch: Batch) -> Sent | None:
@@ -278,7 +271,7 @@ class PCXTask:
 
     def _has_settled(self) -> bool:
         """Whether a student corrected the start: then neighbours, wrong ones among them, pull no longer."""
-        return self._held is not None and self.pairs is not None and self.settings.student > 0
+        return self._held is not None and self.pairs is not None and self.options.student > 0
 
     def _labels(self, rows: np.ndarray, distances: Tensor) -> Tensor:
         """Return k(n): the start's cluster while it is held, the nearest centroid afterwards."""
@@ -290,19 +283,19 @@ class PCXTask:
         """Whether rows keep the clusters of the start: as long as asked, and until their codes have gathered."""
         if self.settings.holds_start(self._epoch):
             return True
-        return self.settings.hold > 0 and self._has_settled() and not self._gathered
+        return self.options.hold > 0 and self._has_settled() and not self._gathered
 
     def _reconstruction(self, mine: Tensor, decoded: Tensor, batch: Batch) -> Tensor:
         """Return this process's part: how far its rows are from what they were decoded to."""
-        error = objective.reconstruction(self.network.target(mine), decoded, self.settings.reconstruction)
+        error = objective.reconstruction(self.network.target(mine), decoded, self.options.reconstruction)
         return batch.part * error
 
     def _noise_like(self, codes: Tensor, batch: Batch) -> Tensor | None:
         """Return noise of `code_noise` standard deviations of the codes, for the rows of this process, or None."""
-        if self.settings.code_noise == 0:
+        if self.options.code_noise == 0:
             return None
         noise = torch.randn(codes.shape, generator=self._noise, device=self.device)
-        size = self.settings.code_noise * codes.detach().std(0, correction=0).mean()
+        size = self.options.code_noise * codes.detach().std(0, correction=0).mean()
         return of_share(noise * size, batch)
 
     @torch.no_grad()
@@ -315,52 +308,24 @@ class PCXTask:
 
     def _tau(self) -> float | Tensor:
         """Return the sharpness of Eq. 2: relative to the mean distance to the nearest centroid, or as given."""
-        if not self.settings.relative_weights:
-            return self.settings.tau
-        return self.settings.tau / self._scale[1].clamp(min=1e-12)
+        if not self.options.relative_weights:
+            return self.options.tau
+        return self.options.tau / self._scale[1].clamp(min=1e-12)
 
     def _entropy_is_on(self) -> bool:
-        return self.settings.entropy_weight > 0 and self.settings.past_burn_in(self._epoch)
+        return self.options.entropy_weight > 0 and self.settings.past_burn_in(self._epoch)
 
     def _size_weights(self) -> Tensor | None:
-        if not (self.settings.imbalance and self.settings.past_burn_in(self._epoch)):
+        if not (self.options.imbalance and self.settings.past_burn_in(self._epoch)):
             return None
-        return objective.size_weights(self.network.sizes, self.settings.smoothing)
+        return objective.size_weights(self.network.sizes, self.options.smoothing)
 
     def _memory(self, counts: Tensor) -> float | Tensor:
-        settings = self.settings
-        if settings.centroid_update == "fixed":
-            return settings.memory
-        rho = objective.penalty_rho(settings.centroid_weight, settings.memory, settings.n_clusters)
-        return objective.centroid_memory(
-            counts, float(counts.sum()), rho=rho, weight=settings.centroid_weight
-        )
-
-    # Dead centroids
-
-    @torch.no_grad()
-    def _rescue(self, codes: Tensor, distances: Tensor, labels: Tensor) -> None:
-        """Move the centroid that has been without rows longest to a code of the widest cluster (spec 2.6)."""
-        dead = int(self._idle.argmax())
-        if self._idle[dead] <= _IDLE_EPOCHS * self.batches.per_epoch or self.settings.fixed_centroids:
-            return
-        own = distances.gather(1, labels[:, None]).squeeze(1)
-        spread = torch.zeros_like(self._idle).index_add_(0, labels, own)
-        widest = (labels == spread.argmax()).nonzero().squeeze(1)
-        pick = widest[torch.randint(len(widest), (1,), generator=self._noise, device=self.device)]
-        self.network.centroids[dead] = codes[pick].squeeze(0)
-        self._idle[dead] = 0
-
-    def _time_to_recluster(self, epoch: int) -> bool:
-        every = self.settings.recluster_every
-        return self.started and every is not None and (epoch - self.settings.warmup_epochs) % every == 0
-
-    @torch.no_grad()
-    def _recluster(self) -> None:
-        """Run k-means on all codes again, with ids kept by matching the centroids."""
-        generator = torch.Generator().manual_seed(mixed_seed(self.seed, -2 - self._epoch))
-        found = kmeans(self.encode_all(), self.settings.n_clusters, generator=generator, quiet=True)
-        self.network.centroids.copy_(match_centers(self.network.centroids, found.centers))
+        options = self.options
+        if options.centroid_update == "fixed":
+            return options.memory
+        rho = objective.penalty_rho(options.centroid_weight, options.memory, self.settings.n_clusters)
+        return objective.centroid_memory(counts, float(counts.sum()), rho=rho, weight=options.centroid_weight)
 
     # Rows as tensors
 

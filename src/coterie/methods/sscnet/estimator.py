@@ -14,14 +14,15 @@ from torch import Tensor
 
 from coterie.data import Scaler, Views
 from coterie.data.batches import Batches
-from coterie.engine.device import resolve_device, thread_cap
+from coterie.engine.device import resolve_device
 from coterie.engine.loop import Loop
 from coterie.errors import InputError
 from coterie.graph.metric import KINDS, MetricChoice
-from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, real, sizes, whole
+from coterie.methods.options import Options
+from coterie.methods.params import Rule, a_kind_of, cluster_count, either, one_of, sizes, whole
 from coterie.methods.sscnet import dictionaries, fitting
-from coterie.methods.sscnet.coding import ERRORS
 from coterie.methods.sscnet.fitting import Parts, Told
+from coterie.methods.sscnet.options import SSCNetOptions
 from coterie.methods.sscnet.training import SSCTask
 from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
 from coterie.nn.state import load_arrays, module_arrays, unfilled
@@ -48,64 +49,29 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
         standardises columns of different units and leaves columns of one kind, such as pixels, as they are.
     metric : {"auto", "euclidean", "correlation", "whitened"}, default="auto"
         How rows are compared and what is coded. ``"auto"`` takes the one whose neighbours agree most.
-    n_axes : int, default=256
-        Most principal axes that are coded; a convolutional dictionary sees all columns.
     dictionary : {"linear", "mlp", "conv"}, default="linear"
         The map from codes to rows and its adjoint. ``"conv"`` needs `image_shape`.
     n_atoms : int, default=256
         Width of the code; a convolutional dictionary has as many as its maps have pixels.
-    hidden : sequence of int, default=(512,)
-        Widths of the hidden layers of ``dictionary="mlp"``.
     image_shape : (height, width) or (channels, height, width), optional
         What the columns of a row are, for ``dictionary="conv"`` and for reports.
     n_blocks : int, default=2
         Unrolled steps of ADMM; 0 is a plain auto-encoder.
-    share_blocks : bool, default=False
-        Whether all blocks have the same parameters, as the steps of one solver do.
-    error : {"column", "element"}, default="column"
-        Whether whole rows or single entries are judged corrupt.
-    sparsity : float, default=0.1
-        Weight lambda of the codes' l1 norm beside the length of the residual; from 0 to 1, where codes vanish.
-    coding_weight, neighbor_weight : float, default=1.0
-        Weights of the coding loss and of the contrast that draws neighbours together.
-    spectral_weight, assignment_weight : float, default=0.15 and 1.0
-        Weights c1 and c2 of Algorithm 1.
-    joint : bool, default=True
-        Whether the spectral and the assignment loss train the blocks too.
-    n_code : int, default=10
-        Width p of the embedding in which neighbours are drawn together, and of `transform`.
-    n_neighbors : int, default=15
-        Nearest neighbours that partners are drawn from; 0 turns the contrast and the choice of the start off.
     n_landmarks : int, default=1500
         Rows whose graph is cut; at most all rows.
-    graph_on : {"auto", "embedding", "code"}, default="auto"
-        What the graph of the landmarks compares: the embedding, or the sparse codes themselves as in the paper.
-        ``"auto"`` takes the one whose places keep to the clusters of the start.
-    graph_neighbors : int, default=15
-        Neighbours of a landmark in the graph, and landmarks that vote on another row.
-    n_layers : int, default=20
-        Eigen-layers of a refresh.
-    refresh_every : int, default=2
-        Epochs between two refreshes of the landmarks.
+    n_neighbors : int, default=15
+        Nearest neighbours that partners are drawn from; 0 turns the contrast and the choice of the start off.
     max_epochs : int or "auto", default="auto"
         Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
-    warmup : float, default=0.8
-        Share of the epochs that train the codes before there are clusters.
     batch_size : int, default=256
     learning_rate : float, default=1e-3
         Of Adam.
-    schedule : {"onecycle", "constant"}, default="onecycle"
-        Course of the learning rate.
-    clip_norm : float, optional
-        Largest norm of the gradient.
+    options : SSCNetOptions, optional
+        What the paper names, and what we add to it; None is ``SSCNetOptions()``.
     checkpoint : path, optional
-        File to write the state to and to go on from when it is there.
-    checkpoint_every : int, default=10
-        Epochs between checkpoints.
+        File to write the state to, every ten epochs, and to go on from when it is there.
     device : str, default="auto"
         A torch device; ``"auto"`` is a GPU where there is one.
-    n_threads : int, optional
-        Most threads that torch may use.
     verbose : int, default=0
         1 shows a progress bar on a terminal.
     random_state : int, RandomState or None, default=None
@@ -177,31 +143,18 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
     array([ True])
     """
 
+    _options: ClassVar[type[Options]] = SSCNetOptions
     _rules: ClassVar[Mapping[str, Rule]] = {
         "n_clusters": cluster_count(),
         "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
         "metric": one_of("auto", *KINDS),
-        "n_axes": whole(1),
         "dictionary": one_of(*dictionaries.KINDS),
         "n_atoms": whole(1),
-        "hidden": sizes(),
         "image_shape": either(one_of(None), sizes("two or three positive whole numbers")),
         "n_blocks": whole(0),
-        "share_blocks": flag(),
-        "error": one_of(*ERRORS),
-        "sparsity": real(0),
-        "coding_weight": real(0),
-        "neighbor_weight": real(0),
-        "spectral_weight": real(0),
-        "assignment_weight": real(0),
-        "joint": flag(),
-        "n_code": whole(1),
-        "n_neighbors": whole(0),
         "n_landmarks": whole(2),
-        "graph_on": one_of("auto", "embedding", "code"),
-        "graph_neighbors": whole(1),
-        "n_layers": whole(0),
-        "refresh_every": whole(1),
+        "n_neighbors": whole(0),
+        "options": either(one_of(None), a_kind_of(SSCNetOptions, "SSCNetOptions")),
         **TRAINING_RULES,
     }
 
@@ -212,37 +165,18 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
         views: Any = None,
         scale: str = "auto",
         metric: str = "auto",
-        n_axes: int = 256,
         dictionary: str = "linear",
         n_atoms: int = 256,
-        hidden: Sequence[int] = (512,),
         image_shape: Sequence[int] | None = None,
         n_blocks: int = 2,
-        share_blocks: bool = False,
-        error: str = "column",
-        sparsity: float = 0.1,
-        coding_weight: float = 1.0,
-        neighbor_weight: float = 1.0,
-        spectral_weight: float = 0.15,
-        assignment_weight: float = 1.0,
-        joint: bool = True,
-        n_code: int = 10,
-        n_neighbors: int = 15,
         n_landmarks: int = 1500,
-        graph_on: str = "auto",
-        graph_neighbors: int = 15,
-        n_layers: int = 20,
-        refresh_every: int = 2,
+        n_neighbors: int = 15,
         max_epochs: int | str = "auto",
-        warmup: float = 0.8,
         batch_size: int = 256,
         learning_rate: float = 1e-3,
-        schedule: str = "onecycle",
-        clip_norm: float | None = None,
+        options: SSCNetOptions | None = None,
         checkpoint: str | None = None,
-        checkpoint_every: int = 10,
         device: str = "auto",
-        n_threads: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -250,37 +184,18 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
         self.views = views
         self.scale = scale
         self.metric = metric
-        self.n_axes = n_axes
         self.dictionary = dictionary
         self.n_atoms = n_atoms
-        self.hidden = hidden
         self.image_shape = image_shape
         self.n_blocks = n_blocks
-        self.share_blocks = share_blocks
-        self.error = error
-        self.sparsity = sparsity
-        self.coding_weight = coding_weight
-        self.neighbor_weight = neighbor_weight
-        self.spectral_weight = spectral_weight
-        self.assignment_weight = assignment_weight
-        self.joint = joint
-        self.n_code = n_code
-        self.n_neighbors = n_neighbors
         self.n_landmarks = n_landmarks
-        self.graph_on = graph_on
-        self.graph_neighbors = graph_neighbors
-        self.n_layers = n_layers
-        self.refresh_every = refresh_every
+        self.n_neighbors = n_neighbors
         self.max_epochs = max_epochs
-        self.warmup = warmup
         self.batch_size = batch_size
         self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.clip_norm = clip_norm
+        self.options = options
         self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
         self.device = device
-        self.n_threads = n_threads
         self.verbose = verbose
         self.random_state = random_state
 
@@ -320,7 +235,7 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
         """Set the attributes that follow from others."""
         network, landmarks = self.modules_.network, self.modules_.landmarks
         self.n_iter_ = len(self.history_)
-        self._n_features_out = self.n_code
+        self._n_features_out = network.embed[-1].out_features
         self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters_)
         self.landmark_labels_ = landmarks.labels.cpu().numpy()
         self.landmark_places_ = landmarks.places().cpu().numpy()
@@ -356,9 +271,8 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
     def _told(self, X: Any) -> Iterator[Told]:
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
-        with thread_cap(self.n_threads):
-            batches = Batches(data, self.scaler_, batch_size=self.batch_size, seed=0)
-            yield from fitting.told(self.modules_.network, batches)
+        batches = Batches(data, self.scaler_, batch_size=self.batch_size, seed=0)
+        yield from fitting.told(self.modules_.network, batches)
 
     # Saving
 

@@ -40,6 +40,8 @@ from coterie.ops.shares import gathered
 from coterie.ops.stiefel import EigenLayers
 
 _BATCH_LAYERS = 3
+AXES = 256
+"""Most principal axes that are coded; a convolutional dictionary sees all columns."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     n_landmarks = min(params["n_landmarks"], data.n_rows)
     modules = build_modules(params, metric.kind, sum(data.dims), n_landmarks)
     network = modules.network
-    network.coder.prepare(network.look.fit(sample, generator)(sample), params["sparsity"], generator)
+    network.coder.prepare(network.look.fit(sample, generator)(sample), params["options"].sparsity, generator)
     for part in (network.embed, network.spectral, network.classify):
         initialise(part, generator)
     modules, sample = modules.to(device), sample.to(device)
@@ -115,20 +117,18 @@ def prepare_more(
 def build_modules(params: Mapping[str, Any], kind: str, n_features: int, n_landmarks: int) -> Modules:
     """Return the modules with all their buffers, untrained."""
     image_shape = _image_shape(params, n_features)
-    k, n_blocks = params["n_clusters"], params["n_blocks"]
-    look = Look(kind, n_features, None if image_shape is not None else params["n_axes"])
-    n_dictionaries = 1 if params["share_blocks"] else max(1, n_blocks)
+    k, n_blocks, options = params["n_clusters"], params["n_blocks"], params["options"]
+    look = Look(kind, n_features, None if image_shape is not None else AXES)
+    n_dictionaries = 1 if options.share_blocks else max(1, n_blocks)
     with torch.random.fork_rng(devices=[]):  # layers draw from the global generator as they are made
         dictionaries = [
-            make_dictionary(
-                params["dictionary"], look.n_seen, params["n_atoms"], params["hidden"], image_shape
-            )
+            make_dictionary(params["dictionary"], look.n_seen, params["n_atoms"], options.hidden, image_shape)
             for _ in range(n_dictionaries)
         ]
-        coder = SparseCoder(dictionaries, n_blocks, params["error"])
-        network = SSCNetwork(look, coder, params["n_code"], k)
-    compared = max(coder.dictionary.n_atoms, params["n_code"])
-    landmarks = Landmarks(n_landmarks, n_features, compared, k, n_neighbors=params["graph_neighbors"])
+        coder = SparseCoder(dictionaries, n_blocks, options.error)
+        network = SSCNetwork(look, coder, options.n_code, k)
+    compared = max(coder.dictionary.n_atoms, options.n_code)
+    landmarks = Landmarks(n_landmarks, n_features, compared, k, n_neighbors=options.graph_neighbors)
     return Modules(network, landmarks, EigenLayers(_BATCH_LAYERS, k))
 
 

@@ -5,27 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coterie.methods.parts import RunSettings
+from coterie.methods.sscnet.options import SSCNetOptions
 
 
 @dataclass(frozen=True)
 class Settings(RunSettings):
-    """Everything that training needs to know.
+    """Everything that training needs to know; `n_neighbors` is that of `SSCNet`."""
 
-    The names are those of the parameters of `SSCNet`, where they are explained.
-    """
-
-    sparsity: float
-    coding_weight: float
-    neighbor_weight: float
-    spectral_weight: float
-    assignment_weight: float
-    joint: bool
-    graph_on: str
+    options: SSCNetOptions
     n_neighbors: int
-    n_layers: int
-    refresh_every: int
 
     def is_time_to_refresh(self, epoch: int) -> bool:
         """Whether the landmarks' graph is computed again before an epoch."""
         since = epoch - self.warmup_epochs
-        return since > 0 and since % self.refresh_every == 0
+        return since > 0 and since % self.options.refresh_every == 0

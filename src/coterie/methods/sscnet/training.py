@@ -12,6 +12,7 @@ from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data.batches import Batch, Batches
+from coterie.engine.adam import Adam
 from coterie.engine.schedule import mixed_seed
 from coterie.graph.initial import graph_of_rows
 from coterie.methods.sscnet import objective
@@ -61,11 +62,11 @@ class SSCTask:
         collectives: Collectives = ALONE,
     ) -> None:
         self.network, self.landmarks, self.layers = network, landmarks, layers
-        self.settings, self.batches, self.seed = settings, batches, seed
+        self.settings, self.options, self.batches, self.seed = settings, settings.options, batches, seed
         self.collectives = collectives
         self.device = landmarks.rows.device
         parameters = [*network.parameters(), *layers.parameters()]
-        self.optimizer = torch.optim.Adam(parameters, lr=settings.learning_rate, fused=True)
+        self.optimizer = Adam(parameters, settings.learning_rate)
         self._epoch = 0
         self._step = 0
         self._draws = torch.Generator()
@@ -92,7 +93,7 @@ class SSCTask:
 
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], None]:
         """Return the losses of the modules whose turn it is (Algorithm 1)."""
-        settings, network = self.settings, self.network
+        options, network = self.options, self.network
         everyone = batch.with_partners()
         x = network.look(self._tensor(everyone.views))
         codes = network.coder.codes(x)
@@ -105,12 +106,12 @@ class SSCTask:
         terms = {}
         if sent is not None:
             own, theirs = sent.joined()[0].chunk(2)
-            contrast = neighbour_contrast(own, theirs, collectives=self.collectives)
-            terms["contrast"] = settings.neighbor_weight * contrast
+            contrast = neighbour_contrast(own, theirs, self.collectives)
+            terms["contrast"] = options.neighbor_weight * contrast
         (of_all,) = figures.joined()
-        weights = of_share(objective.coding_weights(of_all, settings.sparsity), batch)
-        terms["coding"] = settings.coding_weight * batch.part * objective.coding_loss(mine, weights)
-        if not settings.in_warmup(self._epoch):
+        weights = of_share(objective.coding_weights(of_all, options.sparsity), batch)
+        terms["coding"] = options.coding_weight * batch.part * objective.coding_loss(mine, weights)
+        if not self.settings.in_warmup(self._epoch):
             terms |= self._later_terms(codes, embedded, everyone)
         self._step += 1
         return {"loss": torch.stack(list(terms.values())).sum(), **terms}, None
@@ -162,17 +163,17 @@ class SSCTask:
         batch : Batch
             Rows and partners.
         """
-        settings, phase = self.settings, self._step % PHASES
-        if not settings.joint:
+        options, phase = self.options, self._step % PHASES
+        if not options.joint:
             codes, embedded = codes.detach(), embedded.detach()
         compared = codes if self.landmarks.by_code else embedded
         terms = {}
         places = self.network.place(embedded)
-        if phase >= 1 and len(batch.rows) > max(settings.n_clusters, self.landmarks.n_neighbors):
+        if phase >= 1 and len(batch.rows) > max(self.settings.n_clusters, self.landmarks.n_neighbors):
             spectral = self._spectral(*Sent([compared, places], batch, self.collectives).joined())
-            terms["spectral"] = settings.spectral_weight * spectral / self.collectives.size
+            terms["spectral"] = options.spectral_weight * spectral / self.collectives.size
         if phase == PHASES - 1:
-            terms["assignment"] = settings.assignment_weight * self._assignment(compared, places, batch)
+            terms["assignment"] = options.assignment_weight * self._assignment(compared, places, batch)
         return terms
 
     def _spectral(self, compared: Tensor, places: Tensor) -> Tensor:
@@ -195,7 +196,7 @@ class SSCTask:
         some = torch.randint(len(landmarks.rows), (_REPLAY,), generator=self._draws).to(self.device)
         some = some[share_of(_REPLAY, self.collectives)]
         own = network.embed(network.code(landmarks.rows[some]).codes)
-        places = torch.cat([places, network.place(own if self.settings.joint else own.detach())])
+        places = torch.cat([places, network.place(own if self.options.joint else own.detach())])
         wanted = torch.cat([votes.mean(landmarks.places()), landmarks.places()[some]])
         clusters = torch.cat([votes.mean(landmarks.memberships()), landmarks.memberships()[some]])
         part = len(places) / (len(batch.rows) + _REPLAY)
@@ -214,7 +215,7 @@ class SSCTask:
             self.network,
             self.landmarks,
             self.batches,
-            graph_on=self.settings.graph_on,
+            graph_on=self.options.graph_on,
             n_neighbors=self.settings.n_neighbors,
             seed=self.seed,
         )
@@ -228,13 +229,13 @@ class SSCTask:
         embedded = looked_at(network, landmarks.rows, by_code=False)
         network.spread.copy_(embedded.std(0, correction=0).mean().clamp(min=_LEAST_SPREAD))
         pupils = [*network.spectral.parameters(), *network.classify.parameters()]
-        optimizer = torch.optim.Adam(pupils, lr=_TEACH_RATE, fused=True)
+        optimizer = Adam(pupils, _TEACH_RATE)
         places, clusters = landmarks.places(), landmarks.memberships()
         for step in range(_TEACH_STEPS):
-            optimizer.param_groups[0]["lr"] = _TEACH_RATE * (1 - step / _TEACH_STEPS)
+            optimizer.rate = _TEACH_RATE * (1 - step / _TEACH_STEPS)
             found = network.place(embedded)
             loss = self._distance(found, places, clusters)
-            optimizer.zero_grad(set_to_none=True)
+            optimizer.zero_grad()
             loss.backward()
             optimizer.step()
 
@@ -248,7 +249,7 @@ class SSCTask:
         landmarks, before = self.landmarks, self.landmarks.labels.clone()
         generator = torch.Generator().manual_seed(mixed_seed(self.seed, -2 - self._epoch))
         compared = looked_at(self.network, landmarks.rows, bool(landmarks.by_code))
-        self._found = landmarks.refresh(compared, self.settings.n_layers, generator)
+        self._found = landmarks.refresh(compared, self.options.n_layers, generator)
         if self._found.changed > _ANOTHER_CUT and self._keeps_less(landmarks.labels, before):
             landmarks.take(before)
             self._found = dataclasses.replace(self._found, changed=0.0)

@@ -1,0 +1,93 @@
+"""Options of MVSIB."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coterie.methods.options import Options, option
+from coterie.methods.params import either, flag, one_of, real, rising, whole
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MVSIBOptions(Options):
+    """What the paper names, for ``MVSIB(options=MVSIBOptions(tau=0.2))``.
+
+    All losses but that of rows and the guess at uncertainty are off by default: none of them moved a figure that we
+    measured. 0.1 is what the specification has for each.
+
+    Parameters
+    ----------
+    warmup : float, default=0.8
+        Share of the epochs that train the encoders before there are clusters. Without a warm-up the learning rate is
+        constant.
+    hold : float, default=0.5
+        Share of the epochs with clusters in which rows keep the initial ones, which the encoders learn; then the
+        clusters move with the consensus.
+    tau : float, default=0.5
+        Temperature of all contrasts, at least 0.025.
+    n_partners : int, default=15
+        Neighbours of a row that are kept, those that most views name; partners are drawn from them.
+    reconstruction_weight : float, default=0.0
+        Weight of the reconstruction (Eq. 2).
+    row_weight : float, default=1.0
+        Weight of the contrast of rows (Eq. 44).
+    cluster_weight : float, default=0.0
+        Weight of the contrast of clusters (Eq. 43).
+    doubt_weight : float, default=0.1
+        Weight of the guess at a row's uncertainty (Eq. 45).
+    hard_weight : float, default=0.0
+        Weight of the push and the pull on hard rows (Eq. 47).
+    cross_weight : float, default=0.0
+        Weight of the contrast across rows of one cluster (Eq. 50).
+    minority_weight : float, default=0.0
+        Weight of the compensation of small clusters (Eq. 38).
+    curriculum : (float, float) or None, default=(0.2, 0.5)
+        Where the second and the third stage begin, as shares of the epochs with clusters; None has all losses at
+        once.
+    uncertain : float, default=0.3
+        Share p_0 of the rows that count as uncertain at first; it falls to nothing (Eq. 13).
+    doubt_balance : float, default=0.5
+        Weight of the entropy beside the gap of the memberships (Eq. 11).
+    gate : (float, float), default=(0.3, 0.7)
+        Mean uncertainties at which the gate begins to open and is open (Eq. 29).
+    gate_window : bool, default=False
+        Whether it closes again above, as the paper's text asks.
+    router : {"rule", "mlp"}, default="rule"
+        What tells false negatives from hard ones.
+    false_mode : {"denominator", "numerator", "both"}, default="denominator"
+        Where the weight of false negatives acts: on repulsion, on attraction (Eq. 24), or on both.
+    false_mask : float, default=0.1
+        That weight, pi; 1 spares nobody.
+    control : bool, default=True
+        Whether the weight is lowered where Theorem A asks for it.
+    margin : float, default=0.2
+        Of the push.
+    minority_ratio : float, default=0.5
+        A cluster with fewer rows than this share of the mean is small.
+    n_pseudo : int, default=5
+        Pseudo-rows drawn for a small cluster in a batch.
+    """
+
+    warmup: float = option(0.8, real(0, 1))
+    hold: float = option(0.5, real(0, 1))
+    tau: float = option(0.5, real(0.025))
+    n_partners: int = option(15, whole(1))
+    reconstruction_weight: float = option(0.0, real(0))
+    row_weight: float = option(1.0, real(0))
+    cluster_weight: float = option(0.0, real(0))
+    doubt_weight: float = option(0.1, real(0))
+    hard_weight: float = option(0.0, real(0))
+    cross_weight: float = option(0.0, real(0))
+    minority_weight: float = option(0.0, real(0))
+    curriculum: tuple[float, float] | None = option((0.2, 0.5), either(one_of(None), rising(1)))
+    uncertain: float = option(0.3, real(0, 1))
+    doubt_balance: float = option(0.5, real(0, 1))
+    gate: tuple[float, float] = option((0.3, 0.7), rising())
+    gate_window: bool = option(False, flag())
+    router: str = option("rule", one_of("rule", "mlp"))
+    false_mode: str = option("denominator", one_of("denominator", "numerator", "both"))
+    false_mask: float = option(0.1, real(0, 1))
+    control: bool = option(True, flag())
+    margin: float = option(0.2, real(0))
+    minority_ratio: float = option(0.5, real(0))
+    n_pseudo: int = option(5, whole(2))
