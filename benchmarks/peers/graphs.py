@@ -22,7 +22,7 @@ _CHUNK = 8192
 def anchor_graph(tables: Sequence[np.ndarray], k: int, seed: int, *, n_nearest: int) -> np.ndarray:
     """Return spectral clustering of the views' concatenated anchor graphs; linear in n.
 
-    Each view has max(10 k, 200) k-means centres as anchors, half the rows at most, and a row is tied to its nearest ones.
+    Each view has max(10 k, 200) k-means centres as anchors, half the rows at most; a row is tied to its nearest ones.
     """
     parts = []
     for table in tables:

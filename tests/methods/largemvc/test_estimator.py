@@ -9,13 +9,11 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import check_estimator
 
 import coterie
 from coterie import InputError, LargeMvCNet, amputate, as_views, write_report
 from coterie.data import views as data_views
 from coterie.graph import scaling
-from coterie.methods.base import EXPECTED_FAILED_CHECKS
 from coterie.methods.largemvc import estimator, fitting, inputs
 from coterie.methods.largemvc.passes import Passes
 from coterie.methods.largemvc.training import LargeMvCTask
@@ -42,17 +40,6 @@ def data():
 @pytest.fixture(scope="module")
 def fitted(data):
     return LargeMvCNet(3, **QUICK).fit(data[0])
-
-
-def test_scikit_learns_checks_pass_but_for_the_listed_ones():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = check_estimator(
-            LargeMvCNet(3, n_landmarks=20, random_state=0, n_threads=1),
-            expected_failed_checks=EXPECTED_FAILED_CHECKS,
-            on_fail="raise",
-        )
-    assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(EXPECTED_FAILED_CHECKS)
 
 
 @pytest.mark.parametrize(
