@@ -43,12 +43,12 @@ def _is_hdf5(path: Path) -> bool:
 
 
 def _old_entries(path: Path) -> dict[str, Any]:
-    """List the variables of a file before v7.3; one of version 4 begins with a zero, where others have text."""
+    """List the variables of a file before v7.3; one of version 4 begins with a number, where others have text."""
     with parsing(path, "MATLAB .mat"):
         data = path.read_bytes()
-        if 0 in data[:4]:
+        if len(data) >= 20 and min(int.from_bytes(data[:4], order) for order in ("little", "big")) < 5000:
             raise InputError(
-                f"{path} begins like a MATLAB 4 file, which coterie does not read: save it again with -v7."
+                f"{path} is a MATLAB 4 file, which coterie does not read: save it again with -v7."
             )
         return mat5_entries(data)
 
