@@ -151,18 +151,6 @@ def test_a_table_of_several_commits_says_so(monkeypatch):
     assert trials.robustness().endswith("robustness\n```\n")
 
 
-def test_the_newest_reading_of_two_processes_is_shown(monkeypatch):
-    old = {
-        "method": "pcx", "batch_size": 1024, "rows_per_second": 1000, "rows_per_second_of_two_threads": 1600,
-        "rows_per_second_of_two_processes": 1100, "same_clusters": 0.999,
-    }  # fmt: skip
-    new = {**old, "rows_per_second_of_two_processes": 1200}
-    monkeypatch.setattr(large, "read_records", lambda name: {"processes": [old, new]}[name])
-    lines = large.together().splitlines()
-    assert lines[2] == "| PCX | 1,024 | 1,000 | 1,600 | 1,200 | 0.75 | 0.999 |"
-    assert sum(line.startswith("| PCX") for line in lines) == 1
-
-
 def test_an_estimate_from_few_rows_counts_the_chambers_they_did_not_fill():
     cost = large.Cost("PCX", 10**4, 1024, 2, 10.0, 500.0).at(10**6)
     filled = 2 * 128 - 4 * 1024 * 10**4 / 2**20

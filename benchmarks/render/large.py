@@ -1,4 +1,4 @@
-"""Tables of the page "when one machine is not enough": processes, sizes, killed runs, spoilt files."""
+"""Tables of the page "when one machine is not enough": sizes, killed runs, spoilt files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from benchmarks.render.figures import Record, amount, made_by, table
 from benchmarks.subspaces import WIDTH
 from benchmarks.views import WIDTHS
 from coterie.data.batches import CHAMBER_BYTES
-from coterie.methods.registry import find_method
 
 SIZES = (10**6, 10**7, 10**8, 10**9)
 ROW_BYTES = 100
@@ -113,33 +112,6 @@ def _line(cost: Cost, how: str) -> list[str]:
         amount(cost.disk_gb),
         how,
     ]
-
-
-def together() -> str:
-    """Return the rates of training of one thread, two threads and two processes, the newest reading of each case."""
-    newest = {(one["method"], one["batch_size"]): one for one in read_records("processes")}
-    rates = [f"rows_per_second{way}" for way in ("", "_of_two_threads", "_of_two_processes")]
-    lines = [
-        [
-            find_method(one["method"]).name,
-            f"{one['batch_size']:,}",
-            *(f"{one[rate]:,}" for rate in rates),
-            f"{one[rates[2]] / one[rates[1]]:.2f}",
-            f"{one['same_clusters']:.3f}",
-        ]
-        for _, one in sorted(newest.items())
-    ]
-    headers = (
-        "method",
-        "batch",
-        "rows a second",
-        "two threads",
-        "two processes",
-        "processes over threads",
-        "same clusters",
-    )
-    commands = ("python -m benchmarks processes", "python -m benchmarks processes --batch-size 1024")
-    return table(headers, lines) + "\n" + made_by(*commands, of=newest.values())
 
 
 def killed() -> str:

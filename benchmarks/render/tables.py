@@ -120,7 +120,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "explorer": explorer,
     "choosing": choices.choosing,
     "counting": choices.counting,
-    "together": large.together,
     "sizing": large.sizing,
     "killed": large.killed,
     "fuzzed": large.fuzzed,
