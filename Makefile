@@ -8,7 +8,7 @@ ROOT := $(shell test "$$(id -u)" = 0 || echo sudo)
 # `make bench`: built-in data, all methods and peers, three seeds, in two processes; a table each.
 BENCH_SETS := digits multiview-digits
 
-.PHONY: demo test check docs picture browser bench faults clean
+.PHONY: demo test check oldest docs picture browser bench faults clean
 
 demo: $(READY)
 	$(BIN)/coterie demo --out demo
@@ -20,6 +20,12 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The oldest versions that pyproject.toml allows, in an environment of their own; what needs no browser and no docs.
+oldest:
+	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e '.[all]' pytest hypothesis 'httpx2>=2'
+	.venv-oldest/bin/python -m pytest tests/test_contract.py tests/test_metrics.py tests/test_store.py tests/data tests/nn tests/ops
 
 # The site, docs/_build/html/index.html: the examples of the gallery are run, a warning is an error, nothing is fetched.
 docs: $(READY)
@@ -53,4 +59,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo build docs/_build docs/api/generated docs/api/used docs/examples .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest demo build docs/_build docs/api/generated docs/api/used docs/examples .pytest_cache .mypy_cache .ruff_cache .hypothesis

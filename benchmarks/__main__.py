@@ -296,10 +296,10 @@ def processes(
         str, typer.Option(help="Names with commas between them.")
     ] = "pcx,sscnet,mvsib,largemvcnet",
     rows: int = 8192,
-    batch_size: int = 1024,
+    batch_size: int = 256,
     rounds: int = 1,
 ) -> None:
-    """Rate of training of two processes beside one, with one thread each."""
+    """Rate of training of one thread, of two threads, and of two processes of one thread."""
     from benchmarks.processes import run_processes
 
     run_processes(methods.split(","), rows, batch_size, rounds)

@@ -1,4 +1,4 @@
-"""Many processes: the rate of two beside that of one, and two hosts that are network namespaces of this machine."""
+"""Many processes: two of them compared with one of two threads, and two hosts that are network namespaces."""
 
 from __future__ import annotations
 
@@ -20,16 +20,13 @@ from benchmarks.turns import EPOCHS, WIDTH
 from coterie.metrics import accuracy
 
 METHODS = ("pcx", "sscnet", "mvsib", "largemvcnet")
-_WAYS = ("one", "two", "apart")
+_WAYS = ("one", "threads", "two")
 _HOSTS = {"coterie-a": "10.77.0.1", "coterie-b": "10.77.0.2"}
-_PORT, _SECOND_PORT = "29571", "29572"
+_PORT = "29571"
 
 
 def run_processes(names: Sequence[str], n_rows: int, batch_size: int, rounds: int) -> None:
-    """Measure epochs or sweeps of two processes and of one, which take turns, one thread each.
-
-    Two processes that know nothing of each other say what the machine gives: its cores share memory and clock.
-    """
+    """Measure epochs or sweeps of one thread, of two threads and of two processes of one thread, which take turns."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.npy"
         rng = np.random.default_rng(0)
@@ -42,20 +39,17 @@ def run_processes(names: Sequence[str], n_rows: int, batch_size: int, rounds: in
             params |= {"n_layers": 1} if name == "largemvcnet" else {"max_epochs": EPOCHS}
             turns = [_measure(name, path, params) for _ in range(rounds)]
             seconds = [np.concatenate([turn[way]["seconds"] for turn in turns]) for way in _WAYS]
-            one, two, apart = (n_rows / float(np.median(each)) for each in seconds)
+            one, threads, two = (n_rows / float(np.median(each)) for each in seconds)
             record = {
                 "method": name,
                 "rows": n_rows,
                 "batch_size": batch_size,
                 "epochs": sum(len(turn["two"]["seconds"]) for turn in turns),
                 "rows_per_second": round(one),
-                "rows_per_second_of_two": round(two),
-                "rows_per_second_of_two_apart": round(2 * apart),
-                "ratio": round(two / one, 3),
-                "ratio_of_fastest": round(float(seconds[0].min() / seconds[1].min()), 3),
-                "most_possible": round(2 * apart / one, 3),
+                "rows_per_second_of_two_threads": round(threads),
+                "rows_per_second_of_two_processes": round(two),
                 "same_clusters": round(
-                    accuracy(*(np.array(turns[0][way]["labels"]) for way in _WAYS[:2])), 4
+                    accuracy(*(np.array(turns[0][way]["labels"]) for way in ("one", "two"))), 4
                 ),
             }
             print(record, flush=True)
@@ -63,27 +57,23 @@ def run_processes(names: Sequence[str], n_rows: int, batch_size: int, rounds: in
 
 
 def _measure(name: str, path: Path, params: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return what one process found, two that share the rows, and the first of two that have all of them each."""
-    launch = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port"]
-    ways = {
-        "one": ([], "together"),
-        "two": ([*launch, _PORT], "together"),
-        "apart": ([*launch, _SECOND_PORT], "apart"),
-    }
-    with ThreadPoolExecutor(len(ways)) as pool:
+    """Return the seconds and the labels of one process, of one with two threads, and of two processes."""
+    launch = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", _PORT]
+    with ThreadPoolExecutor(len(_WAYS)) as pool:
         runs = {
             way: pool.submit(
                 measured_apart,
-                *begin, "-m", "benchmarks.turns", name, path, how, json.dumps(params),
-                env=_single(),
+                *(launch if way == "two" else []), "-m", "benchmarks.turns", name, path,
+                json.dumps({**params, "n_threads": 2 if way == "threads" else 1}),
+                env=_threads(2 if way == "threads" else 1),
             )
-            for way, (begin, how) in ways.items()
+            for way in _WAYS
         }  # fmt: skip
         return {way: run.result() for way, run in runs.items()}
 
 
-def _single() -> dict[str, str]:
-    return {**os.environ, "OMP_NUM_THREADS": "1"}
+def _threads(count: int) -> dict[str, str]:
+    return {**os.environ, "OMP_NUM_THREADS": str(count)}
 
 
 def run_hosts(names: Sequence[str]) -> None:
@@ -96,7 +86,7 @@ def run_hosts(names: Sequence[str]) -> None:
         for name in names:
             fit = ["fit", str(path), "-k", "4", "--method", name, "--quiet", *_short(name)]
             alone = [sys.executable, "-m", "coterie", *fit, "--out", f"{folder}/{name}-one"]
-            subprocess.run(alone, check=True, env=_single())
+            subprocess.run(alone, check=True, env=_threads(1))
             parts = [
                 subprocess.Popen(_on_host(host, rank, fit, f"{folder}/{name}-two"), env=_host_env(host))
                 for rank, host in enumerate(_HOSTS)
@@ -131,7 +121,7 @@ def _on_host(host: str, rank: int, fit: Sequence[str], out: str) -> list[str]:
 
 
 def _host_env(host: str) -> dict[str, str]:
-    return {**_single(), "GLOO_SOCKET_IFNAME": f"{host}-e"}
+    return {**_threads(1), "GLOO_SOCKET_IFNAME": f"{host}-e"}
 
 
 @contextmanager

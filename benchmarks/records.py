@@ -1,8 +1,12 @@
-"""Results as JSON: one file a question, one record a run, written after every run so that work can go on."""
+"""Results as JSON lines: one file a question, one record a run, written after every run so that work can go on.
+
+A record names its commit and its machine; what is known of a machine, with versions, is in `machines.jsonl`, once.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import platform
@@ -18,27 +22,62 @@ from typing import Any
 from coterie.store import atomic_path, versions
 
 RESULTS = Path(__file__).parent / "results"
+_MACHINES = "machines"
 
 
 def read_records(name: str) -> list[dict[str, Any]]:
-    """Return the records of a file; none where there is no file yet."""
-    path = RESULTS / f"{name}.json"
-    return json.loads(path.read_text()) if path.is_file() else []
+    """Return the records of a file, with what is known of their machines; none where there is no file yet."""
+    machines = {one.pop("id"): one for one in _lines(_MACHINES)}
+    found = []
+    for one in _lines(name):
+        block = {**machines[one.pop("machine")], "commit": one.pop("commit")}
+        found.append({**one, "machine": block})
+    return found
 
 
 def write_records(name: str, records: list[dict[str, Any]]) -> None:
     """Write all the records of a file."""
-    RESULTS.mkdir(exist_ok=True)
-    with atomic_path(RESULTS / f"{name}.json") as draft:
-        draft.write_text(json.dumps(records, indent=1) + "\n")
+    lines = []
+    for record in records:
+        block = dict(record["machine"])
+        one = {key: value for key, value in record.items() if key != "machine"}
+        lines.append({**one, "commit": block.pop("commit"), "machine": _machine_id(block)})
+    _write_lines(name, lines)
 
 
 def add_record(name: str, record: dict[str, Any]) -> None:
     """Add one record to a file; several processes may do so at once."""
+    with _locked(name):
+        write_records(name, [*read_records(name), record])
+
+
+def _machine_id(block: dict[str, Any]) -> str:
+    """Return what records call a machine, which is noted if it is new."""
+    name = hashlib.sha256(json.dumps(block, sort_keys=True).encode()).hexdigest()[:8]
+    with _locked(_MACHINES):
+        known = _lines(_MACHINES)
+        if all(one["id"] != name for one in known):
+            _write_lines(_MACHINES, [*known, {"id": name, **block}])
+    return name
+
+
+def _lines(name: str) -> list[dict[str, Any]]:
+    path = RESULTS / f"{name}.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+
+
+def _write_lines(name: str, lines: list[dict[str, Any]]) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    with atomic_path(RESULTS / f"{name}.jsonl") as draft:
+        draft.write_text("".join(json.dumps(one) + "\n" for one in lines))
+
+
+@contextmanager
+def _locked(name: str) -> Iterator[None]:
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / f".{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        write_records(name, [*read_records(name), record])
+        yield
 
 
 def is_recorded(name: str, case: dict[str, Any]) -> bool:

@@ -40,12 +40,25 @@ def results(tmp_path, monkeypatch):
 def test_accuracy_goes_on_where_it_was_stopped(results, tmp_path, capsys):
     run_accuracy("pcx", ["digits"], [0], tmp_path, tag="try", params=SHORT)
     run_accuracy("pcx", ["digits"], [0, 1], tmp_path, tag="try", params=SHORT)
-    kept = json.loads((results / "try.json").read_text())
+    kept = records.read_records("try")
     assert [one["seed"] for one in kept] == [0, 1]
     assert all(0 < one["scores"]["accuracy"] <= 1 and one["seconds"] > 0 for one in kept)
     assert kept[0]["machine"]["versions"]["torch"]
     assert kept[0]["machine"]["commit"]
     assert capsys.readouterr().out.count("digits seed 0") == 1
+
+
+def test_a_machine_is_written_once_and_a_record_names_it_and_its_commit(results):
+    old, new = ({"cores": 2, "versions": {"torch": torch}, "commit": torch} for torch in ("2.4", "2.13"))
+    written = [{"seed": seed, "machine": block} for seed, block in enumerate((old, old, new))]
+    for one in written:
+        records.add_record("try", one)
+    assert records.read_records("try") == written
+    lines = [json.loads(line) for line in (results / "try.jsonl").read_text().splitlines()]
+    known = [json.loads(line) for line in (results / "machines.jsonl").read_text().splitlines()]
+    assert [one["commit"] for one in lines] == ["2.4", "2.4", "2.13"]
+    assert [one["machine"] for one in lines] == [known[0]["id"], known[0]["id"], known[1]["id"]]
+    assert [one["versions"] for one in known] == [old["versions"], new["versions"]]
 
 
 def test_a_missing_data_set_is_one_sentence(results, tmp_path):
@@ -92,7 +105,7 @@ def test_missing_and_corrupt_views_are_measured_and_resumed(results, tmp_path, m
     for _ in range(2):
         views.run_missing(["small"], [0], tmp_path)
         views.run_corruption(["small"], [0], tmp_path)
-    gaps = json.loads((results / "missing.json").read_text())
+    gaps = records.read_records("missing")
     assert [(one["reading"], one["rate"]) for one in gaps] == [
         ("rows", 0.0),
         ("rows", 0.3),
@@ -102,7 +115,7 @@ def test_missing_and_corrupt_views_are_measured_and_resumed(results, tmp_path, m
         ("entries", 0.5),
     ]
     assert gaps[0]["LargeMvCNet"] > 0.95
-    (spoilt,) = json.loads((results / "corruption.json").read_text())
+    (spoilt,) = records.read_records("corruption")
     assert spoilt["recall"] > 0.5
     assert "small" in capsys.readouterr().out
 
@@ -114,7 +127,7 @@ def test_missing_views_are_measured_for_another_method_in_a_file_of_its_own(resu
     monkeypatch.setattr(Settings, "enough_epochs", 20)
     for _ in range(2):
         views.run_missing(["small"], [0], tmp_path, "mvsib")
-    gaps = json.loads((results / "missing-mvsib.json").read_text())
+    gaps = records.read_records("missing-mvsib")
     assert [(one["reading"], one["rate"]) for one in gaps] == [("rows", 0.0), ("rows", 0.5), ("entries", 0.5)]
     assert gaps[0]["MVSIB"] > 0.95
 
@@ -128,7 +141,7 @@ def test_robustness_and_imbalance_are_measured_and_resumed(results, tmp_path, mo
     for _ in range(2):
         robustness.run_robustness("mvsib", ["small"], [0], tmp_path, short)
         robustness.run_imbalance("mvsib", ["five"], [0], tmp_path, short)
-    noisy = json.loads((results / "robustness.json").read_text())
+    noisy = records.read_records("robustness")
     assert [(one["noise"], one["share"], one["level"]) for one in noisy] == [
         ("neighbours", 0.0, None),
         ("neighbours", 0.5, None),
@@ -136,7 +149,7 @@ def test_robustness_and_imbalance_are_measured_and_resumed(results, tmp_path, mo
         ("first view", 1.0, 0.1),
     ]
     assert noisy[0]["accuracy"] > 0.95
-    (cut,) = json.loads((results / "imbalance.json").read_text())
+    (cut,) = records.read_records("imbalance")
     assert 0 <= cut["minority_recall"] <= 1
     assert 0 < cut["rest_accuracy"] <= 1
     assert "robustness, MVSIB" in capsys.readouterr().out
@@ -176,7 +189,7 @@ def test_recall_is_that_of_the_small_classes_under_the_matching_of_all_rows():
 
 def test_an_epoch_of_mvsib_is_compared_phase_by_phase(results):
     contrast.run_contrast_speed(600, 1)
-    found = json.loads((results / "contrast-speed.json").read_text())
+    found = records.read_records("contrast-speed")
     assert [one["what"] for one in found] == [
         f"epoch, {p}" for p in ("warm-up", "stage 1", "stage 2", "stage 3")
     ]
@@ -185,7 +198,7 @@ def test_an_epoch_of_mvsib_is_compared_phase_by_phase(results):
 
 def test_growth_of_mvsib_tells_fixed_costs_from_epochs(results):
     contrast.run_contrast_growth([500], 4)
-    (one,) = json.loads((results / "growth.json").read_text())
+    (one,) = records.read_records("growth")
     assert 0 < one["cpu_seconds_before_the_epochs"] < one["cpu_seconds"]
     spent = one["cpu_seconds"] - one["cpu_seconds_before_the_epochs"]
     assert 0.3 < one["cpu_microseconds_a_row_and_epoch"] / (1e6 * spent / 500 / 4) <= 1.01
@@ -204,7 +217,7 @@ def test_corruption_spoils_a_tenth_of_the_first_view_only():
 
 def test_scale_runs_in_a_process_of_its_own(results, monkeypatch):
     views.run_scale([600], 2)
-    (record,) = json.loads((results / "scale.json").read_text())
+    (record,) = records.read_records("scale")
     assert record["rows"] == 600
     assert record["ratio_to_bare_products"] > 0
     assert record["peak_mb"] > 50
@@ -218,11 +231,11 @@ def test_new_rows_and_traces_are_measured_and_resumed(results, tmp_path, monkeyp
     for _ in range(2):
         subspaces.run_new_rows(["small"], [0], tmp_path)
         subspaces.run_spectral(["small"], [0], tmp_path)
-    (new,) = json.loads((results / "new-rows.json").read_text())
+    (new,) = records.read_records("new-rows")
     assert new["rows"] + new["new_rows"] == 90
     assert new["alone_equals_batch"]
     assert abs(new["accuracy"] - new["new_accuracy"]) < 0.2
-    (traced,) = json.loads((results / "spectral.json").read_text())
+    (traced,) = records.read_records("spectral")
     assert traced["optimum"] <= traced["trace"] + 1e-4 < 1.2 * traced["optimum"] + 1e-2
     assert traced["orthogonality_error"] < 1e-4
     assert traced["exact_accuracy"] > 0.5
@@ -237,7 +250,7 @@ def test_the_accuracy_of_new_rows_uses_the_classes_of_the_known_ones():
 
 def test_growth_runs_in_a_process_of_its_own(results):
     subspaces.run_growth([400], 4)
-    learnt, exact = json.loads((results / "growth.json").read_text())
+    learnt, exact = records.read_records("growth")
     assert (learnt["method"], exact["method"]) == ("SSCNet", "exact")
     assert learnt["peak_mb"] > 50
     assert exact["accuracy"] > 0.5
@@ -277,12 +290,12 @@ def test_labels_and_solve_measure_what_they_say(results, tmp_path, monkeypatch):
     monkeypatch.setattr(labels, "COUNTS", (5,))
     labels.run_labels(["digits"], 1, tmp_path, tag="labels", params={"n_anchors": 200})
     labels.run_labels(["digits"], 1, tmp_path, tag="labels", params={"n_anchors": 200})
-    (one,) = json.loads((results / "labels.json").read_text())
+    (one,) = records.read_records("labels")
     assert one["accuracy"]["FUCSMF"] > 0.8
     assert one["accuracy"]["harmonic"] > 0.8
     assert sum(name.startswith("LabelSpreading") for name in one["accuracy"]) == 4
     solve.run_solve(tmp_path, 100, "digits")
-    (one,) = json.loads((results / "solve.json").read_text())
+    (one,) = records.read_records("solve")
     assert abs(one["L-BFGS-B objective less ours"]) < 1e-5
     assert abs(one["Newton-CG objective less ours"]) < 1e-5
     assert one["graph / products through the axes"] > 0
@@ -291,17 +304,17 @@ def test_labels_and_solve_measure_what_they_say(results, tmp_path, monkeypatch):
 def test_choosing_compares_the_pick_with_the_best_method_on_record(results, tmp_path, capsys, monkeypatch):
     run_accuracy("largemvcnet", ["digits"], [0], tmp_path, tag="crossed", params={})
     choosing.run_choosing(["digits"], tmp_path)
-    (record,) = json.loads((results / "choosing.json").read_text())
+    (record,) = records.read_records("choosing")
     assert (record["picked"], record["best"]) == ("GraphClustering", "LargeMvCNet")
     assert record["best_accuracy"] > 0.7
     assert (record["accuracy"], record["within_3_points"]) == (None, False)
     known = {"GraphClustering": 0.8, "LargeMvCNet": 0.83, "SSCNet": 0.5}
     monkeypatch.setattr(choosing, "mean_accuracies", lambda data: known)
     choosing.run_choosing(["digits"], tmp_path)
-    assert json.loads((results / "choosing.json").read_text())[0]["within_3_points"]
+    assert records.read_records("choosing")[0]["within_3_points"]
     known["LargeMvCNet"] = 0.831
     choosing.run_choosing(["digits"], tmp_path)
-    assert not json.loads((results / "choosing.json").read_text())[0]["within_3_points"]
+    assert not records.read_records("choosing")[0]["within_3_points"]
     assert "on 0 of 1" in capsys.readouterr().out
 
 
@@ -314,7 +327,7 @@ def test_counting_goes_on_where_it_was_stopped(results, tmp_path, capsys, monkey
     )
     choosing.run_counting(["digits"], [0], tmp_path)
     choosing.run_counting(["digits"], [0], tmp_path)
-    (record,) = json.loads((results / "counting.json").read_text())
+    (record,) = records.read_records("counting")
     assert len(asked) == 1
     assert record["classes"] == 10
     assert record["k"] in (10, 11)
@@ -327,7 +340,7 @@ def test_answers_are_given_both_ways_and_resumed(results, tmp_path, monkeypatch,
     short = {"n_clusters": 2, "hidden": [16], "max_epochs": 4}
     for _ in range(2):
         answers.run_answers("small", "pcx", [0], tmp_path, short, n_answers=4)
-    (one,) = json.loads((results / "answers.json").read_text())
+    (one,) = records.read_records("answers")
     assert len(one["asked"]) == len(one["random"]) == 5
     assert one["asked"][0] == one["random"][0] < 0.8, "three kinds in two clusters"
     assert one["asked"][-1] > max(one["random"][-1], one["asked"][0] + 0.15), (
@@ -343,7 +356,7 @@ def test_a_scripted_user_means_the_largest_cluster_of_a_name():
 
 def test_the_explorer_is_measured_in_a_browser(results):
     explorer.run_explorer(300, 8, None, [])
-    (one,) = json.loads((results / "explorer.json").read_text())
+    (one,) = records.read_records("explorer")
     assert one["what"] == "300 planted rows, 8 columns"
     assert 0 < one["seconds to the first paint"] <= one["seconds to the map"] + 0.01
     assert len(one["seconds of answers"]) == 6

@@ -102,7 +102,7 @@ def test_peers_and_ours_are_measured_side_by_side_and_resumed(results, tmp_path,
     )
     for _ in range(2):
         compare.run_peers(["digits"], ["k-means", "spectral", "largemvcnet", "LMVSC"], [0], tmp_path)
-    found = json.loads((results / "peers.json").read_text())
+    found = records.read_records("peers")
     assert [(one["method"], one["ours"]) for one in found] == [
         ("k-means", False),
         ("spectral", False),
@@ -143,7 +143,7 @@ def test_what_failed_is_tried_again_only_when_asked(results, tmp_path, monkeypat
 
 def test_missing_views_are_the_same_for_all(results, tmp_path):
     compare.run_peers(["multiview-digits"], ["k-means"], [0], tmp_path, rates=(0.0, 0.7))
-    whole, gaps = json.loads((results / "peers.json").read_text())
+    whole, gaps = records.read_records("peers")
     assert (whole["missing"], gaps["missing"]) == (0.0, 0.7)
     assert gaps["scores"]["accuracy"] < whole["scores"]["accuracy"]
 
@@ -151,7 +151,7 @@ def test_missing_views_are_the_same_for_all(results, tmp_path):
 def test_scaling_is_measured_from_disk_and_resumed(results):
     for _ in range(2):
         scaling.run_scaling(["LargeMvCNet", "FUCSMF"], [2100], 64)
-    several, taught = json.loads((results / "scaling.json").read_text())
+    several, taught = records.read_records("scaling")
     assert (several["passes"], taught["passes"]) == (2, None)
     assert min(several["accuracy"], taught["accuracy"]) > 0.95
     assert min(several["peak_mb"], several["cpu_seconds"]) > 0

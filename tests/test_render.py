@@ -140,22 +140,15 @@ def test_a_larger_fit_is_estimated_from_the_largest_that_was_measured(monkeypatc
     assert lines[3][1:7] == ["1,000,000,000", "1,024", "2", "2,000", f"{memory:.1f}", "4,128"]
 
 
-def test_the_newest_reading_of_two_processes_is_shown(monkeypatch):
-    old = {
-        "method": "pcx", "batch_size": 1024, "rows_per_second": 1000, "rows_per_second_of_two": 1100,
-        "ratio": 1.1, "ratio_of_fastest": 1.15, "most_possible": 1.2, "same_clusters": 0.999,
-    }  # fmt: skip
-    new = {
-        **old,
-        "rows_per_second_of_two": 1750,
-        "ratio": 1.75,
-        "ratio_of_fastest": 1.8,
-        "most_possible": 1.9,
-    }
-    monkeypatch.setattr(large, "read_records", lambda name: {"processes": [old, new]}[name])
-    lines = large.together().splitlines()
-    assert lines[2] == "| PCX | 1,024 | 1,000 | 1,750 | 1.75 | 1.80 | 1.90 | 0.999 |"
-    assert sum(line.startswith("| PCX") for line in lines) == 1
+def test_a_table_of_several_commits_says_so(monkeypatch):
+    runs = [
+        {"data": "digits", "noise": "neighbours", "share": 0, "accuracy": 0.9, "machine": {"commit": commit}}
+        for commit in ("a1+", "b2", "a1")
+    ]
+    monkeypatch.setattr(trials, "read_records", lambda name: {"robustness": runs}[name])
+    assert trials.robustness().endswith("```\n\nMeasured at 2 commits: a1, b2.\n")
+    monkeypatch.setattr(trials, "read_records", lambda name: {"robustness": runs[::2]}[name])
+    assert trials.robustness().endswith("robustness\n```\n")
 
 
 def test_an_estimate_from_few_rows_counts_the_chambers_they_did_not_fill():

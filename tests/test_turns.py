@@ -21,7 +21,7 @@ def test_of_two_runs_one_works_at_a_time_and_then_the_other(lock):
     seen = []
 
     def work(collectives):
-        turns = Turns(lock, None, 0, 1)
+        turns = Turns(lock, None, 0, 1, lambda: None)
         for _ in range(4):
             with turns.turn():
                 seen.append((collectives.rank, "begins"))
@@ -37,7 +37,7 @@ def test_of_two_runs_one_works_at_a_time_and_then_the_other(lock):
 
 
 def test_a_turn_within_a_turn_is_none(lock):
-    turns, other = Turns(lock, None, 0, 1), lock.open()
+    turns, other = Turns(lock, None, 0, 1, lambda: None), lock.open()
     with turns.turn():
         with turns.turn():
             pass
@@ -50,7 +50,7 @@ def test_the_processes_of_a_run_begin_and_end_a_turn_together(lock):
     store, seen = dist.HashStore(), []
 
     def work(collectives):
-        turns = Turns(lock, store, collectives.rank, collectives.size)
+        turns = Turns(lock, store, collectives.rank, collectives.size, lambda: None)
         for number in range(3):
             time.sleep(0.02 * collectives.rank)
             seen.append(f"{number} comes")

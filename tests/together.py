@@ -17,10 +17,6 @@ class ThreadCollectives:
     def sum(self, values):
         return self._reduce(values, lambda stacked: stacked.sum(0))
 
-    def begin_sum(self, values):
-        found = self.sum(values)
-        return lambda: found
-
     def min(self, values):
         return self._reduce(values, lambda stacked: stacked.amin(0))
 

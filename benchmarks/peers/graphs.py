@@ -14,18 +14,23 @@ from sklearn.cluster import KMeans
 from sklearn.neighbors import kneighbors_graph
 
 from coterie.data.scaling import unit_rows
-from coterie.ops.anchors import anchor_count, anchor_weights, spectral_embedding
+from coterie.ops.anchors import nearest_anchors, spectral_embedding, tied
+
+_CHUNK = 8192
 
 
 def anchor_graph(tables: Sequence[np.ndarray], k: int, seed: int, *, n_nearest: int) -> np.ndarray:
-    """Return spectral clustering of the views' anchor graphs side by side; linear in n.
+    """Return spectral clustering of the views' concatenated anchor graphs; linear in n.
 
-    Each view has max(10 k, 200) k-means centres as anchors, and a row is tied to its nearest ones.
+    Each view has max(10 k, 200) k-means centres as anchors, half the rows at most; a row is tied to its nearest ones.
     """
     parts = []
     for table in tables:
-        centers = KMeans(anchor_count(len(table), k), n_init=1, random_state=seed).fit(table).cluster_centers_
-        parts.append(anchor_weights(torch.from_numpy(table), torch.from_numpy(centers), n_nearest))
+        m = max(k, min(max(10 * k, 200), len(table) // 2))
+        centers = KMeans(m, n_init=1, random_state=seed).fit(table).cluster_centers_
+        rows, anchors = torch.from_numpy(table), torch.from_numpy(centers)
+        columns, weights = nearest_anchors(rows, anchors, min(n_nearest, m - 1), together=_CHUNK)
+        parts.append(tied(columns.numpy(), weights.numpy(), m))
     return clustered(spectral_embedding(sparse.hstack(parts).tocsr(), k), k, seed)
 
 

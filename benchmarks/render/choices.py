@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.choosing import off_by
 from benchmarks.records import read_records
 from benchmarks.render.figures import made_by, short, table
-from benchmarks.render.standing import best, standings
+from benchmarks.render.standing import best, compared, standings
 
 _METHODS = ("PCX", "SSCNet", "SSC", "LargeMvCNet", "MVSIB")
 _ALONE = ("stability", "modularity", "drop")
@@ -15,9 +15,9 @@ _ALONE = ("stability", "modularity", "drop")
 
 def choosing() -> str:
     """Return the accuracy of every method on every set, the pick of `recommend` in bold, and the best peer."""
-    standing = standings()
+    standing, runs = standings(), read_records("choosing")
     rows = []
-    for one in read_records("choosing"):
+    for one in runs:
         beside = standing.get(one["data"], [])
         known = one["recorded"] | {other.method: other.accuracy.mean for other in beside}
         cells = [short(known[method]) if method in known else "" for method in _METHODS]
@@ -28,7 +28,7 @@ def choosing() -> str:
             [one["data"], *cells, "" if peer is None else f"{peer.method} {short(peer.accuracy.mean)}"]
         )
     headers = ("data", *_METHODS, "best peer")
-    return table(headers, rows) + "\n" + made_by("python -m benchmarks choosing")
+    return table(headers, rows) + "\n" + made_by("python -m benchmarks choosing", of=[*compared(), *runs])
 
 
 def counting() -> str:
@@ -50,4 +50,4 @@ def counting() -> str:
     chosen, *alone = (f"{mean:.2f}" for mean in off)
     rows.append(["doublings off, mean", "", chosen, "", "", *alone])
     headers = ("data", "classes", "chosen", "about as good", "clear", *_ALONE)
-    return table(headers, rows) + "\n" + made_by("python -m benchmarks counting")
+    return table(headers, rows) + "\n" + made_by("python -m benchmarks counting", of=records)

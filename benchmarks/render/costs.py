@@ -29,7 +29,9 @@ def page() -> str:
     """Return the page."""
     growth = [*read_records("scaling"), *(one for one in read_records("disk") if one["method"] in METHODS)]
     scaled = _growth(growth) if growth else "Not measured yet.\n"
-    limits = _limits(read_records("limit")) if read_records("limit") else "Not measured yet.\n"
+    limit = {(one["method"], one["what"]): one for one in read_records("limit")}
+    limits = _limits(limit) if limit else "Not measured yet.\n"
+    speed = [*(one for one in read_records("speed") if "ratio" in one), *read_records("contrast-speed")]
     return "\n".join(
         [
             INTRO,
@@ -37,17 +39,18 @@ def page() -> str:
             made_by(
                 "OMP_NUM_THREADS=1 python -m benchmarks scaling --rows 10000,100000",
                 "python -m benchmarks disk",
+                of=growth,
             ),
             _by_part(),
             LIMIT,
             limits,
-            made_by("OMP_NUM_THREADS=1 python -m benchmarks limit --rows 1000"),
+            made_by("OMP_NUM_THREADS=1 python -m benchmarks limit --rows 1000", of=limit.values()),
             RATIOS,
             _ratios(),
-            made_by("python -m benchmarks speed", "python -m benchmarks speed --method mvsib"),
+            made_by("python -m benchmarks speed", "python -m benchmarks speed --method mvsib", of=speed),
             "## From disk\n",
             _disk(),
-            made_by("python -m benchmarks disk"),
+            made_by("python -m benchmarks disk", of=read_records("disk")),
         ]
     )
 
@@ -104,12 +107,12 @@ def _by_part() -> str:
         "python -m benchmarks growth --epochs 2",
         "python -m benchmarks growth --method mvsib --rows 10000,30000,70000",
         "python -m benchmarks scale",
+        of=runs,
     )
     return "\n".join(["Other runs, on data of their own:\n", table(headers, lines), commands])
 
 
-def _limits(records: list[Record]) -> str:
-    latest = {(one["method"], one["what"]): one for one in records}
+def _limits(latest: dict[tuple[str, str], Record]) -> str:
     lines = [
         [method, what, f"{one['rows']:,}", amount(one["gflops"]), amount(one["peak_gflops"]),
          short(one["share_of_peak"]), str(one["machine"]["threads"])]

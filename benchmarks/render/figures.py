@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from coterie.errors import listed
+
 Record = dict[str, Any]
 
 
@@ -81,6 +83,20 @@ def _is_number(cells: Sequence[str]) -> bool:
     return bool(shown) and all(cell.lstrip("-.")[:1].isdigit() for cell in shown)
 
 
-def made_by(*commands: str) -> str:
-    """Return the commands that make the figures above, as a block."""
-    return "```\n" + "\n".join(commands) + "\n```\n"
+def made_by(*commands: str, of: Iterable[Record] = ()) -> str:
+    """Return the commands that make the figures above, as a block, and the commits of records where they differ.
+
+    Examples
+    --------
+    >>> print(made_by("make", of=[{"machine": {"commit": commit}} for commit in ("a1", "b2+", "a1")]))
+    ```
+    make
+    ```
+    <BLANKLINE>
+    Measured at 2 commits: a1, b2.
+    <BLANKLINE>
+    """
+    known = (one["machine"]["commit"].rstrip("+") for one in of if "machine" in one)
+    commits = list(dict.fromkeys(known))
+    mixed = f"\nMeasured at {len(commits)} commits: {listed(commits, 4)}.\n" if len(commits) > 1 else ""
+    return "```\n" + "\n".join(commands) + "\n```\n" + mixed

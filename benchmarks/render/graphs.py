@@ -11,12 +11,12 @@ from benchmarks.render.figures import Figure, amount, grouped, made_by, short, t
 
 def new_rows() -> str:
     """Return the ACC of fitted rows and of rows that were held out."""
-    rows = []
-    for name, some in grouped(read_records("graph-rows"), lambda one: one["data"]).items():
+    rows, runs = [], read_records("graph-rows")
+    for name, some in grouped(runs, lambda one: one["data"]).items():
         fitted, new = (Figure.of([one[key] for one in some]) for key in ("fitted", "new"))
         rows.append([name, str(fitted.runs), str(fitted), str(new), short(new.mean - fitted.mean)])
     headers = ("data", "seeds", "fitted rows", "new rows", "difference")
-    return table(headers, rows) + "\n" + made_by("python -m benchmarks graph-rows")
+    return table(headers, rows) + "\n" + made_by("python -m benchmarks graph-rows", of=runs)
 
 
 def growth() -> str:
@@ -32,11 +32,12 @@ def growth() -> str:
         rows.append([f"{one['rows']:,}", str(one["columns"]), short(one["accuracy"]), *spent])
         before = one
     headers = ("rows", "columns", "ACC", "CPU s", "exponent", "peak MB")
-    return table(headers, rows) + "\n" + made_by("python -m benchmarks graph-growth")
+    return table(headers, rows) + "\n" + made_by("python -m benchmarks graph-growth", of=records)
 
 
 def neighbours() -> str:
     """Return recall and seconds of the approximate search beside the exact one."""
+    runs = read_records("neighbours")
     rows = [
         [
             one["data"],
@@ -46,10 +47,10 @@ def neighbours() -> str:
             amount(one["inverted file, CPU s"]),
             short(one["recall"]),
         ]
-        for one in read_records("neighbours")
+        for one in runs
     ]
     headers = ("data", "rows", "columns", "exact, CPU s", "inverted file, CPU s", "recall")
-    return table(headers, rows) + "\n" + made_by("python -m benchmarks neighbours")
+    return table(headers, rows) + "\n" + made_by("python -m benchmarks neighbours", of=runs)
 
 
 def confidence() -> str:
@@ -63,4 +64,4 @@ def confidence() -> str:
                 [f"{low:g} to {high:g}", f"{int(count):,}", short(sure / count), short(right / count)]
             )
     headers = ("confidence", "rows", "mean confidence", "share right")
-    return table(headers, rows) + "\n" + made_by("python -m benchmarks graph-confidence")
+    return table(headers, rows) + "\n" + made_by("python -m benchmarks graph-confidence", of=records)

@@ -1,4 +1,4 @@
-"""Tables of the page "when one machine is not enough": processes, sizes, killed runs, spoilt files."""
+"""Tables of the page "when one machine is not enough": sizes, killed runs, spoilt files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from benchmarks.render.figures import Record, amount, made_by, table
 from benchmarks.subspaces import WIDTH
 from benchmarks.views import WIDTHS
 from coterie.data.batches import CHAMBER_BYTES
-from coterie.methods.registry import find_method
 
 SIZES = (10**6, 10**7, 10**8, 10**9)
 ROW_BYTES = 100
@@ -30,6 +29,8 @@ class Cost:
     passes : int or None
         Epochs or sweeps; None where the method reads the rows as often as it needs.
     cpu_seconds, peak_mb : float
+    record : dict, optional
+        What it was read from.
     """
 
     method: str
@@ -38,6 +39,7 @@ class Cost:
     passes: int | None
     cpu_seconds: float
     peak_mb: float
+    record: Record | None = None
 
     def at(self, rows: int) -> Self:
         """Estimate a larger fit.
@@ -83,20 +85,19 @@ def _all_costs() -> list[Cost]:
 
 
 def _cost(one: Record, method: str, columns: int, passes: int | None) -> Cost:
-    return Cost(method, one["rows"], columns, passes, one["cpu_seconds"], one["peak_mb"])
+    return Cost(method, one["rows"], columns, passes, one["cpu_seconds"], one["peak_mb"], one)
 
 
 def sizing() -> str:
     """Return what each method costs from its largest measured fit up to a billion rows."""
-    lines = []
-    for cost in measured():
+    lines, found = [], measured()
+    for cost in found:
         lines.append(_line(cost, "measured"))
         lines += [_line(cost.at(rows), "estimated") for rows in SIZES if rows > cost.rows]
     headers = ("method", "rows", "columns", "passes", "processor hours", "memory, GB", "disk, GB", "")
     commands = ("disk", "scaling", "growth", "growth --method mvsib", "scale")
-    return (
-        table(headers, lines) + "\n" + made_by(*(f"python -m benchmarks {command}" for command in commands))
-    )
+    shown = [f"python -m benchmarks {command}" for command in commands]
+    return table(headers, lines) + "\n" + made_by(*shown, of=[cost.record for cost in found if cost.record])
 
 
 def _line(cost: Cost, how: str) -> list[str]:
@@ -113,36 +114,13 @@ def _line(cost: Cost, how: str) -> list[str]:
     ]
 
 
-def together() -> str:
-    """Return the rate of training of two processes beside that of one, the newest reading of each case."""
-    newest = {(one["method"], one["batch_size"]): one for one in read_records("processes")}
-    lines = [
-        [find_method(one["method"]).name, f"{one['batch_size']:,}", f"{one['rows_per_second']:,}",
-         f"{one['rows_per_second_of_two']:,}", f"{one['ratio']:.2f}", f"{one['ratio_of_fastest']:.2f}",
-         f"{one['most_possible']:.2f}",
-         f"{one['same_clusters']:.3f}"]
-        for _, one in sorted(newest.items())
-    ]  # fmt: skip
-    headers = (
-        "method",
-        "batch",
-        "rows a second",
-        "of two",
-        "ratio",
-        "of the fastest epochs",
-        "two that share nothing",
-        "same clusters",
-    )
-    commands = ("python -m benchmarks processes", "python -m benchmarks processes --batch-size 4096")
-    return table(headers, lines) + "\n" + made_by(*commands)
-
-
 def killed() -> str:
     """Return what became of runs that were killed at random moments."""
+    runs = read_records("faults")
     lines = [
         [one["method"], str(one["kills"]), str(one["killed_before_the_end"]), str(one["resumed_from_a_checkpoint"]),
          str(one["ended_alike"]), str(one["files_wrongly_loaded"])]
-        for one in read_records("faults")
+        for one in runs
     ]  # fmt: skip
     headers = (
         "method",
@@ -153,7 +131,7 @@ def killed() -> str:
         "files wrongly loaded",
     )
     commands = [f"python -m benchmarks faults --method {line[0].lower()}" for line in lines]
-    return table(headers, lines) + "\n" + made_by(*commands)
+    return table(headers, lines) + "\n" + made_by(*commands, of=runs)
 
 
 def fuzzed() -> str:
@@ -176,4 +154,4 @@ def fuzzed() -> str:
         "by a file of kB",
         "longest, CPU s",
     )
-    return table(headers, lines) + "\n" + made_by("python -m benchmarks fuzz")
+    return table(headers, lines) + "\n" + made_by("python -m benchmarks fuzz", of=records)

@@ -35,7 +35,9 @@ def page() -> str:
         rows = [line for row in paper["row"] for line in _lines(paper["method"], row)]
         headers = ("where", "data", "score", "the paper", "ours", "runs", "difference", "why")
         parts += [f"## {paper['name']}\n", table(headers, rows), f"Not here: {paper['not_here']}\n"]
-        parts.append(made_by(*dict.fromkeys(_command(paper["method"], row) for row in paper["row"])))
+        commands = dict.fromkeys(_command(paper["method"], row) for row in paper["row"])
+        runs = [one for row in paper["row"] for one in _runs(paper["method"], row)]
+        parts.append(made_by(*commands, of=runs))
     return "\n".join([*parts, sweeps.section()])
 
 

@@ -10,6 +10,7 @@ from benchmarks.render.standing import (
     EIGHTEEN,
     Standing,
     best,
+    compared,
     ended,
     failed,
     frontier,
@@ -51,7 +52,7 @@ def page() -> str:
     """Return the page."""
     found = standings()
     several, single = ([one.name for one in some] for some in (SEVERAL, SINGLE))
-    parts = [INTRO, made_by(COMMAND), _verdict(found), _versus(found)]
+    parts = [INTRO, made_by(COMMAND, of=compared()), _verdict(found), _versus(found)]
     for title, names, drawn in (("Several views", several, "several"), ("One view", single, "one")):
         parts += [f"## {title}\n", f"![ACC against processor seconds](frontier-{drawn}.svg)\n"]
         parts += ["The dashed line is the frontier: nothing is both faster and more accurate.\n"]
@@ -186,7 +187,9 @@ def _missing() -> str:
     text = (
         "ACC with this share of the rows incomplete. k-means sees the mean of a view where it is missing.\n"
     )
-    return "\n".join([text, table(["", "share", *names], rows), made_by(f"{COMMAND} --rates 0,0.3,0.5")])
+    return "\n".join(
+        [text, table(["", "share", *names], rows), made_by(f"{COMMAND} --rates 0,0.3,0.5", of=gaps)]
+    )
 
 
 def _failures() -> str:

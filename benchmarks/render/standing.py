@@ -31,19 +31,23 @@ def standings() -> dict[str, list[Standing]]:
     Our methods' accuracies are those of all seeds in `peers` and `accuracy`; their costs are those measured beside
     the peers, on one thread, where there are such.
     """
+    found: dict[str, list[Standing]] = {name: [] for name in EIGHTEEN}
+    for (name, method), runs in grouped(compared(), lambda one: (one["data"], one["method"])).items():
+        found[name].append(_standing(method, runs))
+    order = [*PEERS]
+    for one in found.values():
+        one.sort(key=lambda s: (s.ours, order.index(s.method) if s.method in order else 0, s.method))
+    return found
+
+
+def compared() -> list[Record]:
+    """Return the records of which the standings are means."""
     beside = [one for one in newest(ended()) if not one["missing"]]
     alone = [
         {**one, "ours": True, "alone": True}
         for one in newest(r for r in read_records("accuracy") if not r["params"])
     ]
-    found: dict[str, list[Standing]] = {name: [] for name in EIGHTEEN}
-    for (name, method), runs in grouped([*beside, *alone], lambda one: (one["data"], one["method"])).items():
-        if name in found:
-            found[name].append(_standing(method, runs))
-    order = [*PEERS]
-    for one in found.values():
-        one.sort(key=lambda s: (s.ours, order.index(s.method) if s.method in order else 0, s.method))
-    return found
+    return [one for one in (*beside, *alone) if one["data"] in EIGHTEEN]
 
 
 def ended() -> list[Record]:

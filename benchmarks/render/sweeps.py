@@ -48,7 +48,7 @@ def _ablations(method: str) -> str:
         shown = "defaults" if params == "{}" else f"`{params}`"
         rows.append([shown, *(str(means[n]) if n in means else "" for n in names)])
     command = f"python -m benchmarks accuracy --method {method.lower()} --tag ablations --params '{{...}}'"
-    return table(["", *names], rows) + "\n" + made_by(command)
+    return table(["", *names], rows) + "\n" + made_by(command, of=[*usual, *runs])
 
 
 def _means(runs: Iterable[Record]) -> dict[str, Figure]:

@@ -9,7 +9,7 @@ from benchmarks.records import read_records
 from benchmarks.render import choices, graphs, large, trials
 from benchmarks.render.figures import Figure, amount, grouped, made_by, newest, short, table
 from benchmarks.render.peers import COMMAND
-from benchmarks.render.standing import best, standings
+from benchmarks.render.standing import best, compared, standings
 from benchmarks.sets import SETS
 
 _MARKED = re.compile(r"(<!-- render: ([\w-]+) -->\n).*?(<!-- render: end -->)", flags=re.DOTALL)
@@ -36,12 +36,13 @@ def summary() -> str:
         ]
         rows.append([*ours, *others])
     headers = ("data", "best of ours", "ACC", "CPU s", "best peer, ACC", "CPU s", "k-means")
-    return table(headers, rows) + "\n" + made_by(f"{COMMAND} && python -m benchmarks render")
+    return table(headers, rows) + "\n" + made_by(f"{COMMAND} && python -m benchmarks render", of=compared())
 
 
 def accuracy(method: str) -> str:
     """Return what a method with its defaults reaches on every data set, beside the bars it was built against."""
     runs = [one for one in newest(read_records("accuracy")) if one["method"] == method and not one["params"]]
+    runs = [one for one in runs if one["data"] in SETS]
     by_data = grouped(runs, lambda one: one["data"])
     rows = []
     for name, bars in SETS.items():
@@ -57,32 +58,31 @@ def accuracy(method: str) -> str:
         rows.append([name, f"{some[0]['rows']:,}", *scores, *others, spent])
     headers = ("data", "rows", "ACC", "seeds", "NMI", "ARI", "k-means", "anchor graph", "kNN graph", "CPU s")
     command = f"python -m benchmarks accuracy --method {method.lower()} --sets {','.join(by_data)}"
-    return table(headers, rows) + "\n" + made_by(command)
+    return table(headers, rows) + "\n" + made_by(command, of=runs)
 
 
 def labels() -> str:
     """Return the accuracy of FUCSMF on rows without a label beside its peers'."""
-    rows = []
-    for one in read_records("labels"):
-        if one["params"]:
-            continue
+    rows, runs = [], [one for one in read_records("labels") if not one["params"]]
+    for one in runs:
         spreading = [value for name, value in one["accuracy"].items() if name.startswith("LabelSpreading")]
         count = f"{one['labels']:.0%}" if one["labels"] < 1 else str(one["labels"])
         ours = str(Figure(one["accuracy"]["FUCSMF"], one["deviation"]["FUCSMF"], one["draws"]))
         rows.append([one["data"], count, ours, short(one["accuracy"]["harmonic"]), short(max(spreading))])
     headers = ("data", "labels a class", "FUCSMF", "harmonic", "best LabelSpreading")
-    return table(headers, rows) + "\n" + made_by("python -m benchmarks labels")
+    return table(headers, rows) + "\n" + made_by("python -m benchmarks labels", of=runs)
 
 
 def answers() -> str:
     """Return the accuracy of every seed after ten answers, random and asked by the page."""
+    runs = read_records("answers")
     rows = [
         [str(one["seed"]), *(f"{value:.3f}" for value in
          (one["clustered"], one["asked"][0], one["random"][-1], one["asked"][-1]))]
-        for one in read_records("answers")
+        for one in runs
     ]  # fmt: skip
     headers = ("seed", "clustered", "nothing said", "ten random answers", "ten answers to the page")
-    return table(headers, rows) + "\n" + made_by("python -m benchmarks answers")
+    return table(headers, rows) + "\n" + made_by("python -m benchmarks answers", of=runs)
 
 
 def explorer() -> str:
@@ -94,7 +94,7 @@ def explorer() -> str:
         "python -m benchmarks explorer --run mnist-run --images 28x28",
         "python -m benchmarks explorer --rows 1000000 --columns 16",
     )
-    return table(("", *latest), rows) + "\n" + made_by(*commands)
+    return table(("", *latest), rows) + "\n" + made_by(*commands, of=latest.values())
 
 
 def _cell(value: float | list[float] | None) -> str:
@@ -120,7 +120,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "explorer": explorer,
     "choosing": choices.choosing,
     "counting": choices.counting,
-    "together": large.together,
     "sizing": large.sizing,
     "killed": large.killed,
     "fuzzed": large.fuzzed,

@@ -32,12 +32,14 @@ def ablations(method: str) -> str:
         and _without_constants(one) == settings_of(estimator, one["params"])
     ]
     tried = {(one["data"], one["seed"]) for one in runs if one["params"]}
-    both = (one for one in runs if (one["data"], one["seed"]) in tried)
+    both = [one for one in runs if (one["data"], one["seed"]) in tried]
     lines = grouped(both, lambda one: written(one["params"]))
     command = (
         f"python -m benchmarks accuracy --method {method} --tag ablations --params '{{\"NAME\": VALUE}}'"
     )
-    return _by_data(lines, lambda one: one["scores"]["accuracy"], "ACC with") + "\n" + made_by(command)
+    return (
+        _by_data(lines, lambda one: one["scores"]["accuracy"], "ACC with") + "\n" + made_by(command, of=both)
+    )
 
 
 def _without_constants(one: Record) -> Record:
@@ -61,7 +63,8 @@ def written(params: Record) -> str:
 
 def corruption() -> str:
     """Return what noise in a view costs LargeMvCNet with and without the noise term, and where it is known."""
-    runs = grouped(read_records("corruption"), lambda one: one["data"])
+    records = read_records("corruption")
+    runs = grouped(records, lambda one: one["data"])
     columns = {
         "clean": "clean, with noise term",
         "spoilt": "spoilt, with noise term",
@@ -75,7 +78,7 @@ def corruption() -> str:
     if runs:
         everyone = [[_mean(some, key) for key in columns.values()] for some in runs.values()]
         lines.append([_MEAN, *map(short, np.mean(everyone, axis=0))])
-    return table(("data", *columns), lines) + "\n" + made_by("python -m benchmarks corruption")
+    return table(("data", *columns), lines) + "\n" + made_by("python -m benchmarks corruption", of=records)
 
 
 def missing(method: str) -> str:
@@ -92,16 +95,18 @@ def missing(method: str) -> str:
         whole = [c for c in cases if all(_of_case(some, c) for some in everyone.values())]
         lines.append([_MEAN, *(_beside(_of_case(runs, c), estimator) if c in whole else "" for c in cases)])
     option = "" if method == "largemvcnet" else f" --method {method}"
-    return table(("data", *named.values()), lines) + "\n" + made_by(f"python -m benchmarks missing{option}")
+    command = f"python -m benchmarks missing{option}"
+    return table(("data", *named.values()), lines) + "\n" + made_by(command, of=runs)
 
 
 def robustness() -> str:
     """Return what random neighbours and noise in the first view cost MVSIB."""
-    lines = grouped(read_records("robustness"), _noise)
+    records = read_records("robustness")
+    lines = grouped(records, _noise)
     return (
         _by_data(lines, lambda one: one["accuracy"], "ACC with")
         + "\n"
-        + made_by("python -m benchmarks robustness")
+        + made_by("python -m benchmarks robustness", of=records)
     )
 
 
@@ -113,7 +118,8 @@ def _noise(one: Record) -> str:
 
 def imbalance() -> str:
     """Return the recall of three classes cut to a twentieth, and the share of the other rows that are right."""
-    runs = grouped(read_records("imbalance"), lambda one: (one["data"], json.dumps(one["params"])))
+    records = read_records("imbalance")
+    runs = grouped(records, lambda one: (one["data"], json.dumps(one["params"])))
     lines = []
     for (data, _), some in runs.items():
         scores = [short(_mean(some, key)) for key in ("minority_recall", "rest_accuracy")]
@@ -122,7 +128,7 @@ def imbalance() -> str:
     commands = [
         f"python -m benchmarks imbalance{option}" for option in ("", " --params '{\"seek_small\": false}'")
     ]
-    return table(headers, lines) + "\n" + made_by(*commands)
+    return table(headers, lines) + "\n" + made_by(*commands, of=records)
 
 
 def _by_data(lines: dict[str, list[Record]], score: Callable[[Record], float], first: str) -> str:

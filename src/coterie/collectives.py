@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol, TypeVar
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from typing import Protocol, TypeVar
 
 Numbers = TypeVar("Numbers")
 
@@ -27,13 +23,6 @@ class Collectives(Protocol):
 
     def sum(self, values: Numbers) -> Numbers:
         """Return the element-wise sum over all processes."""
-        ...
-
-    def begin_sum(self, values: Tensor) -> Callable[[], Tensor]:
-        """Begin to add up a tensor, whose memory may be used, and return what waits for the sum and returns it.
-
-        All processes begin and await sums in the same order; whoever has other work does it in between.
-        """
         ...
 
     def min(self, values: Numbers) -> Numbers:
@@ -60,10 +49,6 @@ class Alone:
     def sum(self, values: Numbers) -> Numbers:
         """Return `values` as they are."""
         return values
-
-    def begin_sum(self, values: Tensor) -> Callable[[], Tensor]:
-        """Return what returns `values` as they are."""
-        return lambda: values
 
     def min(self, values: Numbers) -> Numbers:
         """Return `values` as they are."""

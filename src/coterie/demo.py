@@ -16,7 +16,7 @@ from coterie.data.builtin import DataSet
 from coterie.explore import write_report
 from coterie.methods.graph_clustering import GraphClustering
 from coterie.methods.pcx import PCX
-from coterie.metrics import accuracy, ari, nmi
+from coterie.metrics import score_all
 
 _COLUMNS = ("method", "ACC", "NMI", "ARI", "seconds")
 
@@ -76,6 +76,7 @@ def _table(results: list[tuple[str, np.ndarray, float]], truth: np.ndarray) -> T
     for column in _COLUMNS:
         table.add_column(column, justify="left" if column == "method" else "right")
     for name, labels, seconds in results:
-        scores = (score(truth, labels) for score in (accuracy, nmi, ari))
-        table.add_row(name, *(f"{value:.3f}" for value in scores), f"{seconds:.1f}")
+        scores = score_all(truth, labels)
+        shown = (f"{scores[score]:.3f}" for score in ("accuracy", "nmi", "ari"))
+        table.add_row(name, *shown, f"{seconds:.1f}")
     return table

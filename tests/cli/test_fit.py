@@ -134,15 +134,8 @@ def test_clusters_without_rows_are_not_counted_among_those_found(tmp_path, capsy
 
 def test_labels_of_one_class_are_refused_where_no_method_was_chosen(folder, tmp_path, capsys):
     (tmp_path / "one.csv").write_text("row,label\n0,cat\n7,cat\n")
-    fit = [
-        "fit",
-        str(folder / "rows.csv"),
-        "--labels",
-        str(tmp_path / "one.csv"),
-        "--out",
-        str(tmp_path / "run"),
-    ]
-    assert run(fit) == 2
+    labels = ["--labels", str(tmp_path / "one.csv")]
+    assert run(["fit", str(folder / "rows.csv"), *labels, "--out", str(tmp_path / "run")]) == 2
     assert "one.csv has labels of fewer than two classes, which steer nothing" in last_error(capsys)
 
 

@@ -87,14 +87,7 @@ def test_the_installed_command_answers(tmp_path):
 
 def test_no_sentence_sends_to_an_option_that_the_command_lacks(folder, tmp_path, capsys):
     (tmp_path / "kinds.csv").write_text("a,kind\n1,x\n2,y\n")
-    fit = [
-        "fit",
-        str(folder / "rows.csv"),
-        "--labels",
-        str(tmp_path / "kinds.csv"),
-        "--out",
-        str(tmp_path / "run"),
-    ]
-    assert run(fit) == 2
+    labels = ["--labels", str(tmp_path / "kinds.csv")]
+    assert run(["fit", str(folder / "rows.csv"), *labels, "--out", str(tmp_path / "run")]) == 2
     said = last_error(capsys)
     assert "call the column with the labels so, or name it where there is --column (evaluate, report," in said

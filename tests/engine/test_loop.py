@@ -81,8 +81,8 @@ def test_gradients_and_losses_are_added_over_processes():
 
         rank, size = 0, 2
 
-        def begin_sum(self, values):
-            return lambda: values * 4
+        def sum(self, values):
+            return values * 4
 
     gradients, losses = {}, {}
     for name, options in {"alone": {}, "two": {"collectives": Doubled()}}.items():

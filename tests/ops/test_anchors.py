@@ -5,13 +5,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from coterie.ops.anchors import anchor_weights, spectral_embedding
+from coterie.ops.anchors import nearest_anchors, spectral_embedding, tied
 from coterie.ops.matching import match_centers
 from coterie.ops.pca import principal_axes
 
 
 def seeded(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
+
+
+def anchor_graph(rows: torch.Tensor, anchors: torch.Tensor, p: int) -> sparse.csr_matrix:
+    columns, weights = nearest_anchors(rows, anchors, p)
+    return tied(columns.numpy(), weights.numpy(), len(anchors))
 
 
 def project_to_simplex(v: np.ndarray) -> np.ndarray:
@@ -25,7 +30,7 @@ def project_to_simplex(v: np.ndarray) -> np.ndarray:
 @given(st.integers(0, 1000))
 def test_anchor_weights_are_the_simplex_projection_with_the_gap_as_width(seed):
     rows, anchors = torch.randn(6, 3, generator=seeded(seed)), torch.randn(9, 3, generator=seeded(seed + 1))
-    graph = anchor_weights(rows, anchors, n_nearest=4).toarray()
+    graph = anchor_graph(rows, anchors, 4).toarray()
     distances = (rows[:, None].double() - anchors.double()).square().sum(2).numpy()
     for row, d in zip(graph, distances, strict=True):
         nearest = np.sort(d)
@@ -34,13 +39,13 @@ def test_anchor_weights_are_the_simplex_projection_with_the_gap_as_width(seed):
 
 
 def test_tied_anchors_get_equal_weights():
-    graph = anchor_weights(torch.zeros(1, 2), torch.ones(4, 2), n_nearest=2).toarray()
+    graph = anchor_graph(torch.zeros(1, 2), torch.ones(4, 2), 2).toarray()
     assert sorted(graph[0]) == pytest.approx([0, 0, 0.5, 0.5])
 
 
 def test_spectral_embedding_spans_the_eigenvectors_of_the_full_graph():
     rows = torch.randn(30, 2, generator=seeded())
-    graph = anchor_weights(rows, rows[:8].clone(), n_nearest=3)
+    graph = anchor_graph(rows, rows[:8].clone(), 3)
     dense = graph.toarray()
     full = dense @ np.diag(1 / dense.sum(0)) @ dense.T
     top = np.linalg.eigh(full)[1][:, -3:]

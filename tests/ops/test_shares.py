@@ -10,7 +10,7 @@ from coterie.collectives import ALONE, share_of
 from coterie.data.batches import Batch
 from coterie.ops.groups import NearestRows
 from coterie.ops.neighbours import neighbour_table
-from coterie.ops.shares import Sent, agree, agreed, gathered, joined, of_share
+from coterie.ops.shares import agree, agreed, gathered, joined, joined_tables, of_share
 from coterie.ops.sparse import gathered_rows
 
 
@@ -67,40 +67,10 @@ def test_parts_that_travel_together_are_joined_one_by_one():
     def work(collectives):
         share = np.arange(5)[share_of(5, collectives)]
         batch = Batch(np.arange(5), [], share=share)
-        return Sent([one[share], two[share]], batch, collectives).joined()
+        return joined_tables([one[share], two[share]], batch, collectives)
 
     for found in in_threads(2, work):
         torch.testing.assert_close(found, (one, two))
-
-
-def test_what_comes_between_is_computed_while_rows_and_their_gradients_travel():
-    steps = []
-
-    class Watched:
-        rank, size = 0, 2
-
-        def begin_sum(self, values):
-            steps.append("leave")
-            return lambda: steps.append("arrive") or values
-
-    class Between(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, rows):
-            steps.append("between")
-            return rows.square()
-
-        @staticmethod
-        def backward(ctx, gradient):
-            steps.append("between")
-            return 2 * gradient
-
-    mine = torch.ones(2, 3, requires_grad=True)
-    sent = Sent([mine], Batch(np.arange(4), [], share=np.array([1, 2])), Watched())
-    own = Between.apply(mine).sum()
-    (whole,) = sent.joined()
-    (own + whole.sum()).backward()
-    assert steps == ["leave", "between", "arrive"] * 2
-    torch.testing.assert_close(mine.grad, torch.full((2, 3), 3.0))
 
 
 def test_processes_agree_on_what_the_first_has():

@@ -10,9 +10,11 @@ which is which.
 # %%
 # The digits come with the library: 1,797 images of 8 x 8 pixels. ``target`` is only used at the end.
 
+from sklearn.metrics.cluster import contingency_matrix
+
 from coterie import PCX
 from coterie.data import load_digits
-from coterie.metrics import accuracy, contingency
+from coterie.metrics import accuracy
 
 digits = load_digits()
 print(digits.views)
@@ -44,7 +46,7 @@ figure.tight_layout()
 # what is off the bright cells is where the model and the people who wrote the digits disagree.
 
 print(f"accuracy {accuracy(digits.target, model.labels_):.3f}")
-counts = contingency(digits.target, model.labels_).counts.toarray()
+counts = contingency_matrix(digits.target, model.labels_)
 figure, axis = plt.subplots(figsize=(4.5, 4))
 axis.imshow(counts, cmap="viridis")
 axis.set(xlabel="cluster", ylabel="digit", xticks=range(counts.shape[1]), yticks=range(10))

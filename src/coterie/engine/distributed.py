@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -12,12 +12,11 @@ import torch.distributed as dist
 from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives, Numbers
-from coterie.engine.hostwide import HostSums
 from coterie.errors import lost_process
 
 
-class Messages:
-    """Reductions over the processes of the default group of torch.distributed, by messages between them."""
+class ProcessGroup:
+    """Reductions over the processes of the default group of torch.distributed."""
 
     def __init__(self) -> None:
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
@@ -25,59 +24,28 @@ class Messages:
 
     def sum(self, values: Numbers) -> Numbers:
         """Return the element-wise sum over all processes."""
-        return self._over(values, lambda tensor: self.begin_sum(tensor)())
-
-    def begin_sum(self, values: Tensor) -> Callable[[], Tensor]:
-        """Begin to add up a tensor, whose memory may be used, and return what waits for the sum and returns it."""
-        shared = values.to(self._device).contiguous()
-        with _losing():
-            work = dist.all_reduce(shared, async_op=True)
-
-        def arrived() -> Tensor:
-            with _losing():
-                work.wait()
-            return shared.to(values.device)
-
-        return arrived
+        return self._reduced(values, dist.ReduceOp.SUM)
 
     def min(self, values: Numbers) -> Numbers:
         """Return the element-wise minimum over all processes."""
-        return self._over(values, lambda tensor: _reduced(tensor, dist.ReduceOp.MIN))
+        return self._reduced(values, dist.ReduceOp.MIN)
 
     def max(self, values: Numbers) -> Numbers:
         """Return the element-wise maximum over all processes."""
-        return self._over(values, lambda tensor: _reduced(tensor, dist.ReduceOp.MAX))
+        return self._reduced(values, dist.ReduceOp.MAX)
 
-    def _over(self, values: Numbers, reduce: Callable[[Tensor], Tensor]) -> Numbers:
-        """Return what a reduction of tensors makes of numbers, in the type that these have."""
+    def _reduced(self, values: Numbers, operation: dist.ReduceOp.RedOpType) -> Numbers:
+        """Return numbers reduced over all processes, in the type that they were given."""
         tensor = torch.as_tensor(values, dtype=torch.float64 if isinstance(values, float) else None)
         kind = torch.uint8 if tensor.dtype == torch.bool else tensor.dtype  # truths are added as 0 and 1
-        found = reduce(tensor.to(self._device, kind, copy=True)).to(tensor.dtype)
+        shared = tensor.detach().to(self._device, kind, copy=True).contiguous()
+        with _losing():
+            dist.all_reduce(shared, operation)
+        reduced = shared.to(tensor.dtype)
         if isinstance(values, Tensor):
-            return found.to(tensor.device)  # type: ignore[return-value]
-        array = found.cpu().numpy()
+            return reduced.to(tensor.device)  # type: ignore[return-value]
+        array = reduced.cpu().numpy()
         return array if isinstance(values, np.ndarray) else type(values)(array)  # type: ignore[call-arg, return-value]
-
-
-class ProcessGroup(Messages):
-    """Reductions over the processes of the default group; sums on one host go through its memory."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._beside = HostSums(Messages()) if self._device.type == "cpu" else None
-
-    def begin_sum(self, values: Tensor) -> Callable[[], Tensor]:
-        """Begin to add up a tensor, whose memory may be used, and return what waits for the sum and returns it."""
-        begun = None
-        if self._beside is not None and values.device == self._device:
-            begun = self._beside.begin_sum(values)
-        return super().begin_sum(values) if begun is None else begun
-
-
-def _reduced(tensor: Tensor, operation: dist.ReduceOp.RedOpType) -> Tensor:
-    with _losing():
-        dist.all_reduce(tensor, operation)
-    return tensor
 
 
 @contextmanager

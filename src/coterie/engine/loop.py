@@ -178,17 +178,13 @@ class Loop:
             )
 
     def _added_up(self, losses: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Add up the gradients of all processes, and return the sums of their losses, which travel with them.
-
-        In one message, in the end: large gradients that leave while others are still sought take the processor from
-        them. Measured with two processes on two cores, steps of PCX took 119 ms so, and 105 ms with one message.
-        """
+        """Add up the gradients of all processes, and return the sums of their losses: one message for both."""
         if self.collectives.size == 1:
             return losses
         moved = [p for p in self._parameters if p.grad is not None]
         gradients = [p.grad.flatten() for p in moved if p.grad is not None]
         values = torch.stack([value.detach() for value in losses.values()])
-        flat = self.collectives.begin_sum(torch.cat([*gradients, values]))()
+        flat = self.collectives.sum(torch.cat([*gradients, values]))
         *pieces, values = flat.split([p.numel() for p in moved] + [len(values)])
         for parameter, piece in zip(moved, pieces, strict=True):
             parameter.grad = piece.view_as(parameter)

@@ -70,4 +70,4 @@ def mixed_seed(seed: int, number: int) -> int:
     >>> mixed_seed(0, 1) == mixed_seed(0, 1), mixed_seed(0, 1) == mixed_seed(0, 2)
     (True, False)
     """
-    return int(np.random.SeedSequence([seed, number % 2**32]).generate_state(1, np.uint64)[0] >> 1)
+    return int(np.random.SeedSequence([seed, number % 2**32]).generate_state(1, np.uint64)[0]) >> 1

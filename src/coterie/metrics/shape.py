@@ -2,13 +2,12 @@
 
 # n rows, k clusters, s sampled rows, b rows of one chunk, d features
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 
 from coterie.errors import InputError
 from coterie.metrics.columns import as_codes, as_column
@@ -107,13 +106,6 @@ def _dense(rows: Any) -> NDArray[np.float64]:
     return rows
 
 
-def _chunks(n: int, width: int) -> Iterator[slice]:
-    """Cut n rows into slices such that a float64 table of one slice and `width` columns stays small."""
-    step = max(1, _CHUNK_BYTES // (8 * width))
-    for start in range(0, n, step):
-        yield slice(start, min(start + step, n))
-
-
 def _distance_sums(X: Any, codes: NDArray[np.intp], k: int, picked: NDArray[np.intp]) -> NDArray[np.float64]:
     """Sum the distances from each picked row to all rows of each cluster, shape (s, k)."""
     sample = _dense(X[picked])
@@ -122,7 +114,8 @@ def _distance_sums(X: Any, codes: NDArray[np.intp], k: int, picked: NDArray[np.i
     sample -= centre
     squares = np.einsum("sd,sd->s", sample, sample)
     sums = np.zeros((len(picked), k))
-    for part in _chunks(X.shape[0], len(picked) + X.shape[1]):
+    chunk = max(1, _CHUNK_BYTES // (8 * (len(picked) + X.shape[1])))
+    for part in gen_batches(X.shape[0], chunk):
         rows = _dense(X[part]) - centre
         distance = rows @ sample.T  # (b, s), turned into distances in place
         distance *= -2

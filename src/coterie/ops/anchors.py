@@ -11,27 +11,6 @@ from torch import Tensor
 
 from coterie.ops.distances import closest
 
-_CHUNK = 8192
-
-
-def anchor_weights(rows: Tensor, anchors: Tensor, n_nearest: int = 5) -> sparse.csr_matrix:
-    """Return the (n, m) graph that ties each row to its nearest anchors with the weights of `simplex_weights`.
-
-    Examples
-    --------
-    >>> rows, anchors = torch.tensor([[0.0], [4.0]]), torch.tensor([[0.0], [1.0], [4.0]])
-    >>> anchor_weights(rows, anchors, n_nearest=1).toarray()
-    array([[1., 0., 0.],
-           [0., 0., 1.]])
-    """
-    p = min(n_nearest, len(anchors) - 1)
-    if p < 1:
-        return sparse.csr_matrix(np.ones((len(rows), 1)))
-    parts = [nearest_anchors(part, anchors, p) for part in rows.split(_CHUNK)]
-    columns = torch.cat([columns for columns, _ in parts]).cpu().numpy()
-    values = torch.cat([values for _, values in parts]).cpu().numpy()
-    return tied(columns, values, len(anchors))
-
 
 def tied(columns: np.ndarray, weights: np.ndarray, n_anchors: int) -> sparse.csr_matrix:
     """Return the (n, m) graph of rows that have p anchors each, from (n, p) numbers and weights.
@@ -92,7 +71,7 @@ def spectral_embedding(graph: sparse.csr_matrix, n_components: int) -> np.ndarra
     Parameters
     ----------
     graph : sparse matrix of shape (n, m)
-        From `anchor_weights`, or several of them side by side.
+        From `tied`, or several of them concatenated.
     n_components : int
 
     Examples
@@ -111,14 +90,3 @@ def spectral_embedding(graph: sparse.csr_matrix, n_components: int) -> np.ndarra
     embedding = graph @ (scale[:, None] * vectors[:, ::-1][:, :n_components] / singular)
     lengths = np.linalg.norm(embedding, axis=1, keepdims=True)
     return embedding / np.where(lengths > 0, lengths, 1)
-
-
-def anchor_count(n_rows: int, n_clusters: int) -> int:
-    """Return how many anchors suit so many rows and clusters: ten a cluster, 200 at least, half the rows at most.
-
-    Examples
-    --------
-    >>> anchor_count(10_000, 10), anchor_count(100, 10), anchor_count(10_000, 50)
-    (200, 50, 500)
-    """
-    return max(n_clusters, min(max(10 * n_clusters, 200), n_rows // 2))

@@ -23,44 +23,10 @@ from coterie.data.batches import Batch
 Rows = TypeVar("Rows", np.ndarray, Tensor)
 
 
-class Sent:
-    """Tables of a batch's rows, of which every process has made its share, on their way to the others.
-
-    What is computed between `Sent(...)` and `joined()` is computed while they travel; and its gradient while the
-    gradients for them travel back, for backward takes the same steps in the opposite order. So a process that is late
-    keeps the others waiting only for what it is late beyond that.
-
-    Parameters
-    ----------
-    parts : sequence of Tensor of shape (m, d)
-        What this process made of its rows; tables of any widths, which travel together.
-    batch : Batch
-    collectives : Collectives
-
-    Examples
-    --------
-    >>> from coterie.collectives import ALONE
-    >>> sent = Sent([torch.tensor([[1.0]]), torch.tensor([[2.0]])], Batch(np.array([5]), []), ALONE)
-    >>> sent.joined()
-    (tensor([[1.]]), tensor([[2.]]))
-    """
-
-    def __init__(self, parts: Sequence[Tensor], batch: Batch, collectives: Collectives) -> None:
-        self._parts, self._way = tuple(parts), None
-        if collectives.size > 1:
-            mine = torch.cat(self._parts, dim=1)
-            self._way = _Way(torch.from_numpy(batch.own).to(mine.device), len(batch.rows), collectives)
-            self._token = _Send.apply(mine, self._way)
-
-    def joined(self) -> tuple[Tensor, ...]:
-        """Return the tables of all rows, (b, d); the gradients that all processes find for them add up."""
-        if self._way is None:
-            return self._parts
-        return _Arrive.apply(self._token, self._way).split([part.shape[1] for part in self._parts], dim=1)
-
-
 def joined(mine: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
-    """Return what all processes made of the rows of a batch, (b, d), as `Sent` does, at once.
+    """Return what all processes made of the rows of a batch, (b, d), of which this one made (m, d).
+
+    Backward adds up the gradients that all processes found for a row, and returns them to the one that made it.
 
     Examples
     --------
@@ -69,50 +35,31 @@ def joined(mine: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
     tensor([[1.],
             [2.]])
     """
-    return Sent([mine], batch, collectives).joined()[0]
+    return mine if collectives.size == 1 else _Joined.apply(mine, batch, collectives)
 
 
-class _Way:
-    """Where the rows of a process belong in the batch, and the sum that is on its way, there or back."""
-
-    def __init__(self, places: Tensor, n_rows: int, collectives: Collectives) -> None:
-        self.places, self.n_rows, self._collectives = places, n_rows, collectives
-
-    def send(self, values: Tensor) -> None:
-        self._arrival = self._collectives.begin_sum(values)
-
-    def arrive(self) -> Tensor:
-        return self._arrival()
+def joined_tables(mine: Sequence[Tensor], batch: Batch, collectives: Collectives) -> Sequence[Tensor]:
+    """Return `joined` of several tables of a batch's rows, of any widths, in one message."""
+    if collectives.size == 1:
+        return mine
+    return joined(torch.cat(list(mine), dim=1), batch, collectives).split(
+        [one.shape[1] for one in mine], dim=1
+    )
 
 
-class _Send(torch.autograd.Function):
-    """Begins the way there and ends the way back; what `_Arrive` gets and returns for it is a token."""
+class _Joined(torch.autograd.Function):
+    """A sum over processes of tables that are zero but for the rows of each; its gradient is a sum as well."""
 
     @staticmethod
-    def forward(ctx: Any, mine: Tensor, way: _Way) -> Tensor:
-        ctx.way = way
-        way.send(mine.new_zeros(way.n_rows, *mine.shape[1:]).index_copy_(0, way.places, mine))
-        return mine.new_zeros(())
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        return ctx.way.arrive()[ctx.way.places], None
-
-
-class _Arrive(torch.autograd.Function):
-    """Ends the way there and begins the way back."""
-
-    @staticmethod
-    def forward(ctx: Any, token: Tensor, way: _Way) -> Tensor:
-        ctx.way = way
-        return way.arrive()
+    def forward(ctx: Any, mine: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
+        ctx.places, ctx.collectives = torch.from_numpy(batch.own).to(mine.device), collectives
+        placed = mine.new_zeros(len(batch.rows), *mine.shape[1:]).index_copy_(0, ctx.places, mine)
+        return collectives.sum(placed)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        ctx.way.send(gradient.clone())
-        return gradient.new_zeros(()), None
+        return ctx.collectives.sum(gradient)[ctx.places], None, None
 
 
 def of_share(whole: Tensor, batch: Batch) -> Tensor:

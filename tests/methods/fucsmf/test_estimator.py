@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 import torch
 from benchmarks.making import make
-from sklearn.utils.estimator_checks import check_estimator
 
 import coterie
 from coterie import FUCSMF, InputError, as_views
 from coterie.data import load_digits, load_multiview_digits
-from coterie.methods.base import EXPECTED_FAILED_CHECKS
 from coterie.methods.fucsmf.adapt import adapted
 from coterie.methods.fucsmf.knowledge import gather
 from coterie.methods.fucsmf.solving import solve
@@ -48,15 +46,6 @@ def blobs(n=120, seed=0, gap=6.0):
     rng = np.random.default_rng(seed)
     kind = np.arange(n) % 3
     return (np.array([[0, 0], [gap, 0], [0, gap]])[kind] + rng.normal(size=(n, 2))).astype(np.float32), kind
-
-
-def test_scikit_learns_checks_pass_but_for_the_listed_ones():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = check_estimator(
-            FUCSMF(3, **QUIET), expected_failed_checks=EXPECTED_FAILED_CHECKS, on_fail="raise"
-        )
-    assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(EXPECTED_FAILED_CHECKS)
 
 
 def test_five_labels_a_class_are_enough_for_digits(digits, fitted):

@@ -1,22 +1,19 @@
 """`PCX` as a person uses it; the properties of spec pcx, section 4, that need a fit."""
 
-import warnings
-
 import numpy as np
 import pytest
 import torch
 from benchmarks.making import make
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
-from sklearn.utils.estimator_checks import check_estimator
+from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
 import coterie
 from coterie import PCX, InputError
 from coterie.data import load_digits
-from coterie.methods.base import EXPECTED_FAILED_CHECKS
 from coterie.methods.pcx import fitting
-from coterie.metrics import accuracy, ari
+from coterie.metrics import accuracy
 
 SMALL = {"hidden": (32, 16), "n_code": 4, "batch_size": 64, "random_state": 0}
 
@@ -36,20 +33,12 @@ def fitted(blobs):
     return PCX(3, max_epochs=30, **SMALL).fit(blobs[0])
 
 
-def test_scikit_learns_checks_pass_but_for_the_listed_ones():
-    estimator = PCX(3, max_epochs=4, hidden=(32,), batch_size=32, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = check_estimator(estimator, expected_failed_checks=EXPECTED_FAILED_CHECKS, on_fail="raise")
-    assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(EXPECTED_FAILED_CHECKS)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_three_separated_gaussians_are_recovered(seed):
     X, y = three_gaussians(seed=seed)
     X = (X - X.mean(0)) / X.std()
     model = make(PCX, 3, max_epochs=60, warmup=0.5, **{**SMALL, "random_state": seed}).fit(X)
-    assert ari(y, model.labels_) > 0.95
+    assert adjusted_rand_score(y, model.labels_) > 0.95
 
 
 def test_fitted_attributes_have_their_shapes(fitted, blobs):
@@ -108,15 +97,6 @@ def test_the_mean_confidence_is_the_share_of_neighbours_that_agree():
     assert confidence.mean() == pytest.approx(agree, abs=0.02)
 
 
-def test_a_row_alone_gets_the_label_and_the_code_to_the_bit_that_it_gets_in_company(fitted, blobs):
-    X, _ = blobs
-    together = fitted.transform(X)
-    for row in (0, 17, 299):
-        np.testing.assert_array_equal(fitted.transform(X[row : row + 1])[0], together[row])
-    shuffled = np.random.default_rng(0).permutation(300)
-    np.testing.assert_array_equal(fitted.predict(X[shuffled]), fitted.labels_[shuffled])
-
-
 def test_exemplars_lie_near_the_rows_of_their_cluster_and_indices_name_the_nearest_row(fitted, blobs):
     X, _ = blobs
     codes = fitted.transform(X)
@@ -125,18 +105,6 @@ def test_exemplars_lie_near_the_rows_of_their_cluster_and_indices_name_the_neare
     means = np.stack([X[fitted.labels_ == k].mean(0) for k in range(3)])
     nearest = ((fitted.exemplars_[:, None] - means) ** 2).sum(2).argmin(1)
     np.testing.assert_array_equal(nearest, [0, 1, 2])
-
-
-def test_the_same_seed_gives_the_same_labels_and_no_global_seed_is_touched(blobs):
-    X, _ = blobs
-    torch_state, numpy_state = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    first, second = (PCX(3, max_epochs=6, **SMALL).fit(X) for _ in range(2))
-    np.testing.assert_array_equal(first.labels_, second.labels_)
-    np.testing.assert_array_equal(first.transform(X), second.transform(X))
-    assert torch.equal(torch.get_rng_state(), torch_state)
-    np.testing.assert_array_equal(np.random.get_state()[1], numpy_state)  # noqa: NPY002
-    other = PCX(3, max_epochs=6, **{**SMALL, "random_state": 1}).fit(X)
-    assert not np.array_equal(other.transform(X), first.transform(X))
 
 
 def test_saving_and_loading_changes_nothing_that_can_be_seen(fitted, blobs, tmp_path):
@@ -153,12 +121,6 @@ def test_saving_and_loading_changes_nothing_that_can_be_seen(fitted, blobs, tmp_
     assert loaded.seed_ == fitted.seed_
     assert loaded.metric_ == fitted.metric_
     assert path.stat().st_size < 200_000
-
-
-def test_parameters_are_stored_untouched_and_survive_clone(fitted):
-    params = {**SMALL, "n_clusters": 3, "max_epochs": 30}
-    assert {name: fitted.get_params()[name] for name in params} == params
-    assert clone(fitted).get_params() == fitted.get_params()
 
 
 def test_an_unknown_parameter_is_an_error():
@@ -208,7 +170,7 @@ def test_a_constant_column_does_no_harm(blobs):
     X, y = blobs
     X = np.hstack([X, np.full((300, 1), 7.0, dtype=np.float32)])
     model = PCX(3, max_epochs=30, **SMALL).fit(X)
-    assert ari(y, model.labels_) > 0.95
+    assert adjusted_rand_score(y, model.labels_) > 0.95
     assert np.isfinite(model.exemplars_).all()
 
 
@@ -222,14 +184,14 @@ def test_columns_of_other_units_are_standardised_and_pixels_are_not():
     mixed = X * np.where(np.arange(20) == 0, 1e4, 1.0).astype(np.float32)
     model = PCX(3, max_epochs=30, **SMALL).fit(mixed)
     assert model.scaler_.modes_ == ("feature",)
-    assert ari(y, model.labels_) > 0.95
+    assert adjusted_rand_score(y, model.labels_) > 0.95
     assert PCX(3, max_epochs=1, **SMALL).fit(X).scaler_.modes_ == ("none",)
 
 
 def test_several_views_are_put_side_by_side_and_their_exemplars_taken_apart(blobs):
     X, y = blobs
     model = PCX(3, max_epochs=20, **SMALL).fit({"left": X[:, :12], "right": X[:, 12:]})
-    assert ari(y, model.labels_) > 0.95
+    assert adjusted_rand_score(y, model.labels_) > 0.95
     assert [part.shape for part in model.exemplars_] == [(3, 12), (3, 8)]
     assert list(model.view_names_in_) == ["left", "right"]
     grouped = PCX(3, max_epochs=20, views=[12, 8], **SMALL).fit(X)
@@ -251,7 +213,7 @@ def test_a_file_on_disk_gives_the_clusters_of_the_same_rows_in_memory(blobs, tmp
     X, y = blobs
     np.save(tmp_path / "rows.npy", X)
     model = PCX(3, max_epochs=30, **SMALL).fit(tmp_path / "rows.npy")
-    assert ari(y, model.labels_) > 0.95
+    assert adjusted_rand_score(y, model.labels_) > 0.95
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
@@ -327,7 +289,7 @@ def test_a_stream_keeps_the_numbers_of_its_clusters():
         model.partial_fit(X[start : start + 300])
     after = model.predict(X)
     assert (before == after).mean() > 0.98
-    assert ari(y, after) > 0.95
+    assert adjusted_rand_score(y, after) > 0.95
     assert model.labels_.shape == (300,)
     assert len(model.history_) == 32
     assert not np.array_equal(centers, model.cluster_centers_)
@@ -358,7 +320,7 @@ def test_a_custom_network_is_copied_and_comes_back_when_it_is_given_again(blobs,
     encoder, decoder = nn.Sequential(nn.Linear(20, 16), nn.Tanh(), nn.Linear(16, 4)), nn.Linear(4, 20)
     weights = encoder[0].weight.detach().clone()
     model = PCX(3, max_epochs=20, encoder=(encoder, decoder), **SMALL).fit(X)
-    assert ari(y, model.labels_) > 0.9
+    assert adjusted_rand_score(y, model.labels_) > 0.9
     assert torch.equal(encoder[0].weight, weights)
     model.save(tmp_path / "m")
     with pytest.raises(InputError, match="saved with a custom encoder; load it with encoder="):

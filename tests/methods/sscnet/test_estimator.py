@@ -1,23 +1,19 @@
 """`SSCNet` as a person uses it; the properties of spec sscnet, section 4, that need a fit."""
 
-import warnings
-
 import numpy as np
 import pytest
 import torch
 from benchmarks.making import make
-from sklearn.base import clone
-from sklearn.utils.estimator_checks import check_estimator
+from sklearn.metrics import adjusted_rand_score
 
 import coterie
 from coterie import InputError, SSCNet
 from coterie.data import as_views
 from coterie.engine import loop as loops
-from coterie.methods.base import EXPECTED_FAILED_CHECKS
 from coterie.methods.sscnet import fitting
 from coterie.methods.sscnet.landmarks import Landmarks, Refreshed
 from coterie.methods.trained import make_loop
-from coterie.metrics import accuracy, ari
+from coterie.metrics import accuracy
 
 SMALL = {
     "n_atoms": 32,
@@ -53,20 +49,12 @@ def fitted(rows):
     return make(SSCNet, 3, max_epochs=30, metric="euclidean", **SMALL).fit(rows[0])
 
 
-def test_scikit_learns_checks_pass_but_for_the_listed_ones():
-    estimator = make(SSCNet, 3, max_epochs=3, **{**SMALL, "batch_size": 32})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = check_estimator(estimator, expected_failed_checks=EXPECTED_FAILED_CHECKS, on_fail="raise")
-    assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(EXPECTED_FAILED_CHECKS)
-
-
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("dictionary", ["linear", "mlp"])
 def test_subspaces_are_recovered(dictionary, seed):
     X, y = subspaces(seed=seed)
     params = {**SMALL, "random_state": seed, "dictionary": dictionary, "hidden": (32,)}
-    assert ari(y, make(SSCNet, 3, max_epochs=40, **params).fit(X).labels_) > 0.9
+    assert adjusted_rand_score(y, make(SSCNet, 3, max_epochs=40, **params).fit(X).labels_) > 0.9
 
 
 def test_fitted_attributes_have_their_shapes(fitted, rows):
@@ -142,14 +130,6 @@ def test_new_rows_are_labelled_like_the_old(rows):
     model = make(SSCNet, 3, max_epochs=30, **SMALL).fit(X[known])
     both = np.concatenate([model.labels_, model.predict(X[new])])
     assert accuracy(np.concatenate([y[known], y[new]]), both) > 0.95
-
-
-def test_the_same_seed_gives_the_same_model_and_another_seed_another(rows):
-    X, _ = rows
-    one, two = (make(SSCNet, 3, max_epochs=4, **SMALL).fit(X) for _ in range(2))
-    np.testing.assert_array_equal(one.transform(X), two.transform(X))
-    other = make(SSCNet, 3, max_epochs=4, **{**SMALL, "random_state": 1}).fit(X)
-    assert not np.array_equal(one.transform(X), other.transform(X))
 
 
 def test_a_saved_model_is_the_same_and_can_go_on(fitted, rows, tmp_path):
@@ -254,15 +234,8 @@ def test_images_go_through_a_convolutional_dictionary():
     X[y == 1, 32:] += 1
     params = {**SMALL, "dictionary": "conv", "image_shape": (8, 8), "n_landmarks": 60}
     model = make(SSCNet, 2, max_epochs=10, **params).fit(X)
-    assert ari(y, model.labels_) == 1
+    assert adjusted_rand_score(y, model.labels_) == 1
     assert model.atoms_.shape == (512, 64)
-
-
-def test_parameters_are_not_changed_by_fit(rows):
-    model = make(SSCNet, 3, max_epochs=1, **SMALL)
-    before = clone(model).get_params()
-    model.fit(rows[0])
-    assert model.get_params() == before
 
 
 @pytest.mark.parametrize(
@@ -284,5 +257,5 @@ def test_what_cannot_be_done_is_said_in_one_sentence(rows, params, message):
 def test_duplicate_rows_and_constant_columns_do_no_harm():
     X = np.repeat(np.eye(4, 6, dtype=np.float32), 20, axis=0)
     model = make(SSCNet, 4, max_epochs=10, **SMALL).fit(X)
-    assert ari(np.repeat(np.arange(4), 20), model.labels_) == 1
+    assert adjusted_rand_score(np.repeat(np.arange(4), 20), model.labels_) == 1
     assert np.isfinite(model.transform(X)).all()

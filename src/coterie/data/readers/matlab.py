@@ -1,4 +1,4 @@
-"""MATLAB's .mat files of any version, those of v7.3 with h5py, and HDF5 files in general."""
+"""MATLAB's .mat files from version 5 on, those of v7.3 with h5py, and HDF5 files in general."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from coterie.data.disk import ChunkedRows
 from coterie.data.readers.files import check_room, need, parsing
 from coterie.data.readers.labels import LABEL_NAMES
 from coterie.data.readers.layout import views_among
-from coterie.data.readers.mat4 import mat4_entries
 from coterie.data.readers.mat5 import csr_of_columns, mat5_entries
 from coterie.data.stamp import Stamp
 from coterie.data.views import Views
+from coterie.errors import InputError
 
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 def read_mat(path: Path) -> Views:
-    """Read a .mat file of any version: a cell array X{v}, or X1, X2, ..., or one X."""
+    """Read a .mat file: a cell array X{v}, or X1, X2, ..., or one X."""
     return views_among(mat_entries(path), str(path), may_flip=True)
 
 
@@ -31,7 +31,7 @@ def read_hdf5(path: Path) -> Views:
 
 
 def mat_entries(path: Path) -> dict[str, Any]:
-    """List the variables of a .mat file of any version."""
+    """List the variables of a .mat file."""
     return hdf5_entries(path, flipped=True) if _is_hdf5(path) else _old_entries(path)
 
 
@@ -43,10 +43,14 @@ def _is_hdf5(path: Path) -> bool:
 
 
 def _old_entries(path: Path) -> dict[str, Any]:
-    """List the variables of a file before v7.3; one of version 4 begins with a zero, where others have text."""
+    """List the variables of a file before v7.3; one of version 4 begins with a number, where others have text."""
     with parsing(path, "MATLAB .mat"):
         data = path.read_bytes()
-        return mat4_entries(data) if 0 in data[:4] else mat5_entries(data)
+        if len(data) >= 20 and min(int.from_bytes(data[:4], order) for order in ("little", "big")) < 5000:
+            raise InputError(
+                f"{path} is a MATLAB 4 file, which coterie does not read: save it again with -v7."
+            )
+        return mat5_entries(data)
 
 
 def hdf5_entries(path: Path, *, flipped: bool) -> dict[str, Any]:

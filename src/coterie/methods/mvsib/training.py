@@ -28,7 +28,7 @@ from coterie.methods.mvsib.settings import Settings
 from coterie.nn.forward import passes
 from coterie.ops.distances import nearest
 from coterie.ops.groups import cluster_means
-from coterie.ops.shares import Sent, even_parts, gathered, of_share
+from coterie.ops.shares import even_parts, gathered, joined_tables, of_share
 from coterie.store import below
 
 _FEWEST = 10
@@ -123,7 +123,6 @@ class MVSIBTask:
         present = self._present(rows)
         mine = self.network(self._seen(whole.views), of_share(present, whole))
         guess = [] if stage == 0 else [self.network.predicted_doubt(mine.consensus)[:, None]]
-        sent = Sent([*mine.views, mine.consensus, *guess], whole, self.collectives)
         terms: dict[str, Tensor] = {}
         if options.reconstruction_weight > 0:
             part = options.reconstruction_weight * mine.present.sum() / present.sum()
@@ -131,7 +130,8 @@ class MVSIBTask:
         near = torch.zeros(2, 0, dtype=torch.long)
         if self.pairs is not None:
             near = self.pairs.among(rows, share_of(len(rows), self.collectives))
-        found, n_views = sent.joined(), len(mine.views)
+        found = joined_tables([*mine.views, mine.consensus, *guess], whole, self.collectives)
+        n_views = len(mine.views)
         everyone = Embedded([], [], list(found[:n_views]), found[n_views], present)
         scene = Scene(everyone, near.to(self.device), self._idle, self.collectives)
         if stage == 0:

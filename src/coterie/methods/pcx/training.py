@@ -27,7 +27,7 @@ from coterie.ops.groups import count_and_sum, standing_points
 from coterie.ops.kmeans import kmeans
 from coterie.ops.memberships import log_memberships
 from coterie.ops.pieces import Pieces
-from coterie.ops.shares import Sent, agree, agreed, even_parts, gathered, of_share
+from coterie.ops.shares import agree, agreed, even_parts, gathered, joined, of_share
 from coterie.store import below
 
 _SCALE_MEMORY = 0.99
@@ -106,8 +106,7 @@ class PCXTask:
         """Return the terms of Eq. 9, the neighbour contrast and the consistency on a batch."""
         mine = self._tensor(batch.views)
         own = self.network.encode(mine)
-        sent, partners = Sent([own], batch, self.collectives), self._send_partners(batch)
-        (codes,) = sent.joined()
+        codes, mates = joined(own, batch, self.collectives), self._partner_codes(batch)
         in_warmup, beside = self.settings.in_warmup(self._epoch), own
         if not in_warmup:
             distances = self.network.distances(codes)
@@ -115,7 +114,6 @@ class PCXTask:
             beside = of_share(self.network.centroids[labels], batch)
         decoded = self.network.decode(own, beside, self._noise_like(codes, batch))
         terms = {"reconstruction": self._reconstruction(mine, decoded, batch)}
-        mates = None if partners is None else partners.joined()[0]
         if mates is not None:
             terms["contrast"] = neighbour_contrast(codes, mates, self.collectives)
         if in_warmup:
@@ -262,12 +260,12 @@ class PCXTask:
             weights["clustering"] = options.centroid_weight / self._scale[0].clamp(min=1e-12)
         return torch.stack([weights[name] * term for name, term in terms.items()]).sum()
 
-    def _send_partners(self, batch: Batch) -> Sent | None:
-        """Encode the partners of a batch's rows, and send them to the other processes, where they pull."""
+    def _partner_codes(self, batch: Batch) -> Tensor | None:
+        """Return the codes of the partners of a batch's rows, (b, p); None where they pull no longer."""
         if self._has_settled() or batch.partners is None:
             return None
         mates = self.network.encode(self._tensor(batch.partners.views))
-        return Sent([mates], batch.partners, self.collectives)
+        return joined(mates, batch.partners, self.collectives)
 
     def _has_settled(self) -> bool:
         """Whether a student corrected the start: then neighbours, wrong ones among them, pull no longer."""

@@ -22,7 +22,7 @@ from coterie.methods.sscnet.settings import Settings
 from coterie.methods.sscnet.starting import best_start, looked_at
 from coterie.nn.contrast import neighbour_contrast
 from coterie.ops.affinity import knn_affinity
-from coterie.ops.shares import Sent, agree, of_share
+from coterie.ops.shares import agree, joined, joined_tables, of_share
 from coterie.ops.stiefel import EigenLayers
 from coterie.store import below
 
@@ -98,18 +98,16 @@ class SSCTask:
         x = network.look(self._tensor(everyone.views))
         codes = network.coder.codes(x)
         embedded = network.embed(codes)
-        sent = None if batch.partners is None else Sent([embedded], everyone, self.collectives)
         n_mine = len(batch.own)  # they come first, and partners are not decoded
         decoded = network.coder.dictionary.decode(codes[:n_mine])
         mine = objective.coding_figures(x[:n_mine], decoded, codes[:n_mine])
-        figures = Sent([mine.detach()], batch, self.collectives)
         terms = {}
-        if sent is not None:
-            own, theirs = sent.joined()[0].chunk(2)
+        if batch.partners is not None:
+            own, theirs = joined(embedded, everyone, self.collectives).chunk(2)
             contrast = neighbour_contrast(own, theirs, self.collectives)
             terms["contrast"] = options.neighbor_weight * contrast
-        (of_all,) = figures.joined()
-        weights = of_share(objective.coding_weights(of_all, options.sparsity), batch)
+        figures = joined(mine.detach(), batch, self.collectives)
+        weights = of_share(objective.coding_weights(figures, options.sparsity), batch)
         terms["coding"] = options.coding_weight * batch.part * objective.coding_loss(mine, weights)
         if not self.settings.in_warmup(self._epoch):
             terms |= self._later_terms(codes, embedded, everyone)
@@ -170,7 +168,7 @@ class SSCTask:
         terms = {}
         places = self.network.place(embedded)
         if phase >= 1 and len(batch.rows) > max(self.settings.n_clusters, self.landmarks.n_neighbors):
-            spectral = self._spectral(*Sent([compared, places], batch, self.collectives).joined())
+            spectral = self._spectral(*joined_tables([compared, places], batch, self.collectives))
             terms["spectral"] = options.spectral_weight * spectral / self.collectives.size
         if phase == PHASES - 1:
             terms["assignment"] = options.assignment_weight * self._assignment(compared, places, batch)
