@@ -17,7 +17,10 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 EVERY_METHOD = "pcx,sscnet,mvsib,largemvcnet,fucsmf"
 SPECTRAL = "digits,usps,coil20,mnist-10k"
 BOTH = ",".join(one.name for one in (*SEVERAL, *SINGLE))
-HELD_OUT = "digits,usps,coil20,yaleb,mnist-10k,msrc_v1,bbcsport,orl_4view,leaves100,hdigit"
+HELD_OUT = (
+    "digits,usps,coil20,yaleb,mnist-10k,letter,msrc_v1,bbcsport,orl_4view,leaves100,mnist_usps_mv,hdigit"
+)
+UNEVEN = "digits,usps,coil20,har,mnist-10k,msrc_v1,orl_4view,mnist_usps_mv,hdigit"
 SMALL = ",".join(one.name for one in SEVERAL if one.name not in ("cora", "ccv_20d", "hdigit"))
 
 
@@ -86,6 +89,18 @@ def graph_rows(
     from benchmarks.graph import run_graph_rows
 
     run_graph_rows(sets.split(","), range(seeds), data)
+
+
+@app.command("graph-uneven")
+def graph_uneven(
+    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = UNEVEN,
+    seeds: int = 3,
+    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+) -> None:
+    """GraphClustering: ACC where classes have very different sizes, beside k-means."""
+    from benchmarks.graph import run_graph_uneven
+
+    run_graph_uneven(sets.split(","), range(seeds), data)
 
 
 @app.command("graph-growth")

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from sklearn.cluster import KMeans
 
 from benchmarks.disk import write_planted
 from benchmarks.records import add_record, is_recorded, machine, measured, measured_apart
-from benchmarks.sets import SETS
+from benchmarks.sets import SETS, unit_tables
 from coterie import GraphClustering, as_views
 from coterie.graph import neighbours as search
 from coterie.graph.model import N_NEIGHBORS, build_graph
@@ -27,6 +28,8 @@ BINS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 _QUERIES = 2000
 _HELD_OUT = 0.2
 _COLUMNS = 64
+_SMALLEST = 1 / 8
+_LEAST_ROWS = 6
 
 
 def run_neighbours(names: Sequence[str], folder: Path) -> None:
@@ -77,6 +80,45 @@ def run_graph_rows(names: Sequence[str], seeds: Sequence[int], folder: Path) -> 
             record = {**case, **{key: round(value, 4) for key, value in scores.items()}}
             add_record("graph-rows", {**record, "machine": machine()})
             print(record, flush=True)
+
+
+def run_graph_uneven(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
+    """ACC where the largest class has eight times the rows of the smallest, beside k-means with ten starts."""
+    for name in names:
+        views, truth = SETS[name].load(folder)
+        for seed in seeds:
+            case = {"data": name, "seed": seed}
+            if is_recorded("graph-uneven", case):
+                continue
+            rows = uneven_rows(truth, seed)
+            k, few, classes = len(np.unique(truth)), views.select(rows), np.asarray(truth)[rows]
+            with measured() as costs:
+                labels = GraphClustering(k, random_state=seed).fit(few).labels_
+            table = np.hstack(unit_tables(few, few.present_rows(np.arange(len(rows)))))
+            means = KMeans(k, n_init=10, random_state=seed).fit_predict(table)
+            scores = {"accuracy": accuracy(classes, labels), "k-means": accuracy(classes, means)}
+            record = {**case, "rows": len(rows), **{key: round(value, 4) for key, value in scores.items()}}
+            add_record("graph-uneven", {**record, **costs, "machine": machine()})
+            print(record, flush=True)
+
+
+def uneven_rows(truth: np.ndarray, seed: int) -> np.ndarray:
+    """Return row numbers that leave class sizes falling geometrically to an eighth, in a random order of classes.
+
+    Examples
+    --------
+    >>> truth = np.repeat([0, 1, 2, 3], 80)
+    >>> sorted(np.bincount(truth[uneven_rows(truth, 0)]).tolist())
+    [10, 20, 40, 80]
+    """
+    rng = np.random.default_rng(seed)
+    classes = rng.permutation(np.unique(truth))
+    kept = []
+    for place, one in enumerate(classes):
+        own = rng.permutation(np.flatnonzero(truth == one))
+        share = _SMALLEST ** (place / max(1, len(classes) - 1))
+        kept.append(own[: max(_LEAST_ROWS, round(share * len(own)))])
+    return np.sort(np.concatenate(kept))
 
 
 def named_clusters(labels: np.ndarray, classes: np.ndarray, k: int) -> np.ndarray:

@@ -19,6 +19,17 @@ def new_rows() -> str:
     return table(headers, rows) + "\n" + made_by("python -m benchmarks graph-rows", of=runs)
 
 
+def uneven() -> str:
+    """Return the ACC on classes of very different sizes, beside k-means."""
+    rows, runs = [], read_records("graph-uneven")
+    for name, some in grouped(runs, lambda one: one["data"]).items():
+        ours, means = (Figure.of([one[key] for one in some]) for key in ("accuracy", "k-means"))
+        size = f"{round(np.mean([one['rows'] for one in some])):,}"
+        rows.append([name, size, str(ours.runs), str(ours), str(means)])
+    headers = ("data", "rows", "seeds", "ACC", "k-means")
+    return table(headers, rows) + "\n" + made_by("python -m benchmarks graph-uneven", of=runs)
+
+
 def growth() -> str:
     """Return seconds, memory and ACC as rows grow, and the exponent of the seconds from the line before."""
     records = sorted(read_records("graph-growth"), key=lambda one: one["rows"])

@@ -108,6 +108,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "graph": lambda: accuracy("GraphClustering"),
     "graph-new-rows": graphs.new_rows,
     "graph-growth": graphs.growth,
+    "graph-uneven": graphs.uneven,
     "graph-neighbours": graphs.neighbours,
     "graph-confidence": graphs.confidence,
     "pcx": lambda: accuracy("PCX"),

@@ -6,7 +6,7 @@ from sklearn.metrics import adjusted_rand_score
 from tests.graph.planted import blobs, many
 
 from coterie import GraphClustering, choose_k
-from coterie.graph.count import CountFigures, adjusted_rand, count_figures
+from coterie.graph.count import CountFigures, _Tree, adjusted_rand, count_figures
 from coterie.graph.initial import graph_of_rows
 from coterie.metrics import accuracy
 
@@ -46,6 +46,14 @@ def test_the_adjusted_rand_index_is_that_of_scikit_learn(pairs):
     counts = np.zeros((4, 5))
     np.add.at(counts, (one, other), 1)
     assert adjusted_rand(counts) == pytest.approx(adjusted_rand_score(one, other))
+
+
+def test_the_drop_is_the_median_over_trees_so_that_one_odd_tree_decides_nothing(monkeypatch):
+    graph = graph_of_rows(blobs([40] * 4)[0], 8).matrix
+    drops = iter([0.1, 0.2, 9.0] * 4)
+    monkeypatch.setattr(_Tree, "drop", lambda self, k: next(drops))
+    (only,) = count_figures(graph, [3], seed=0)
+    assert only.drop == 0.2
 
 
 def test_figures_of_clear_groups_speak_for_their_number():

@@ -16,7 +16,7 @@ from coterie.graph.quality import Quality, block_weights
 from coterie.graph.resampling import resampled
 
 _RESOLUTION = 16.0
-_TREES = 4
+_TREES = 6
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class CountFigures:
     drop : float
         How much the log of the average linkage falls when a merge leaves fewer than k clusters,
         :math:`\log h_{k+1} - \log h_k`, where h_k is the linkage of the two clusters that are merged among k; the
-        mean over trees.
+        median over trees, since single trees end at other numbers of communities.
     stability : float
         Adjusted Rand index between the level with k clusters and that of trees of resampled graphs; 1 is the same
         clusters, 0 is chance.
@@ -79,7 +79,7 @@ class _Tree:
 def count_figures(graph: sparse.csr_matrix, ks: Sequence[int], *, seed: int) -> list[CountFigures]:
     """Return what speaks for each number of clusters.
 
-    Merge trees are built from communities of high resolution, four of the graph and four of resampled ones.
+    Merge trees are built from communities of high resolution, six of the graph and six of resampled ones.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def count_figures(graph: sparse.csr_matrix, ks: Sequence[int], *, seed: int) -> 
             adjusted_rand(_merged(counts, mine, tree.clusters(k)))
             for counts, tree in zip(shared, others, strict=True)
         ]
-        drop = float(np.mean([tree.drop(k) for tree in [*trees, *others]]))
+        drop = float(np.median([tree.drop(k) for tree in [*trees, *others]]))
         modularity = Quality.of_blocks(_merged(blocks, mine, mine)).modularity
         figures.append(CountFigures(int(k), drop, float(np.mean(again)), modularity))
     return figures

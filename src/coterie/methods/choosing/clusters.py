@@ -128,8 +128,8 @@ def choose_k(
     A sample of rows becomes a graph of nearest neighbours, over all the views that a row has. Its communities are
     merged by average linkage down to one cluster. Where true clusters are merged, the linkage drops; the number wins
     with the largest :math:`\log(h_{k+1} / h_k) \log k`, where h_k is the linkage of the merge that leaves k - 1
-    clusters, averaged over trees of the graph and of resampled ones. The user guide has a table of what this finds on
-    data with known classes.
+    clusters, as the median over trees of the graph and of resampled ones. The user guide has a table of what this
+    finds on data with known classes.
 
     Parameters
     ----------
