@@ -147,7 +147,8 @@ def partition(
         )
     )
     if not tried:
-        tried = [scored("absorbed communities", absorbed_communities(graph, n_clusters, seed))]
+        absorbed = absorbed_communities(graph, n_clusters, seed)
+        tried = [scored("absorbed communities", refine_labels(graph, absorbed, n_clusters, rng))]
     fine = communities(graph, _SEARCH_RESOLUTION, seed)
     tried.sort(key=lambda one: -one.scores[0])
     later = [
@@ -159,12 +160,18 @@ def partition(
     ]
     later.append(("vote", vote_of_similar([one.labels for one in tried], n_clusters)))
     tried += refined(later)
-    best = [max(tried, key=lambda one, e=e: one.scores[e]) for e in range(len(EXPONENTS))]  # type: ignore[misc]
+
+    def highest(place: int) -> Tried:
+        return max(tried, key=lambda one: one.scores[place])
+
+    best = [highest(place) for place in range(len(EXPONENTS))]
     if resamples is None or len(resamples) == 0:
         resamples = Resamples(graph, n_clusters, n_resamples=N_RESAMPLES, seed=seed, layers=layers)
     chosen = choose_exponent([one.labels for one in best], resamples)
-    one = best[chosen]
-    return Partition(renumbered(one.labels), one.quality, one.origin, EXPONENTS[chosen], tuple(tried))
+    winner = best[chosen]
+    return Partition(
+        renumbered(winner.labels), winner.quality, winner.origin, EXPONENTS[chosen], tuple(tried)
+    )
 
 
 def choose_exponent(partitions: Sequence[np.ndarray], resamples: Resamples) -> int:

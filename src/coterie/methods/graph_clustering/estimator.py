@@ -71,7 +71,8 @@ class GraphClustering(Clusterer):
         The most rows that the graph is built on. Of more rows, a sample is clustered and the rest follow their
         nearest neighbours in it.
     n_resamples : int, default=5
-        How many resampled graphs the confidence is learned from; 0 leaves it uncalibrated.
+        How many resampled graphs the confidence is learned from; 0 leaves it uncalibrated. They also decide between
+        judges of even and uneven sizes (five do where this is 0).
     outlier_threshold : float, optional
         Rows with an `outlier_score_` above this get the label -1; by default every row has a cluster.
     n_threads : int, optional
