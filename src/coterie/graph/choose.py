@@ -28,7 +28,7 @@ from coterie.graph.matching import adjusted_rand, matched, shared_rows
 from coterie.graph.quality import Quality
 from coterie.graph.resampling import N_RESAMPLES, Resamples
 
-EXPONENTS = (0.5, 0.75)
+EXPONENTS = (0.5, 0.7)
 _LEAST_TRIALS, _MOST_TRIALS = 2, 8
 _ALIKE = 0.9
 _TRIAL_ROWS = 20_000
@@ -88,7 +88,7 @@ def partition(
     while J rises; and candidates that are like the best one vote. Graphs are searched from two seeds, small ones from
     up to eight, for there a single row decides more.
 
-    The exponent :math:`\alpha` is 1/2, which suits clusters of similar size, or 3/4, which suits very different ones.
+    The exponent :math:`\alpha` is 0.5, which suits clusters of similar size, or 0.7, which suits very different ones.
     Where the two disagree, resampled graphs decide (`choose_exponent`).
 
     A graph of several layers, one a view and one of all views concatenated, is also partitioned by its last layer

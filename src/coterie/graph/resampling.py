@@ -46,7 +46,7 @@ class Resamples:
     n_resamples : int
     seed : int
     layers : sequence of sparse matrix of shape (n, n)
-        Whose sum the graph is. Each is resampled and partitioned too, for some clusters are told by one view only.
+        Whose sum the graph is. A partition may also recur in one of them, for some clusters are told by one view only.
 
     Examples
     --------
@@ -74,7 +74,16 @@ class Resamples:
 
     @cached_property
     def candidates(self) -> list[list[Candidate]]:
-        """The candidates of each resample."""
+        """The candidates of each resampled graph."""
+        return [
+            resampled_candidates(resampled(self._graph, seed), self._n_clusters, seed) for seed in self._seeds
+        ]
+
+    @cached_property
+    def _of_layers_too(self) -> list[list[Candidate]]:
+        """The candidates of each resampled graph and of its resampled layers."""
+        if not self._layers:
+            return self.candidates
         return [
             resampled_candidates(
                 resampled(self._graph, seed),
@@ -100,7 +109,7 @@ class Resamples:
         return np.array(
             [
                 max(adjusted_rand(shared_rows(labels, one.labels, self._n_clusters)) for one in candidates)
-                for candidates in self.candidates
+                for candidates in self._of_layers_too
             ]
         )
 
