@@ -46,7 +46,7 @@ class Resamples:
     n_resamples : int
     seed : int
     layers : sequence of sparse matrix of shape (n, n)
-        Whose sum the graph is. A partition may also recur in one of them, for some clusters are told by one view only.
+        Whose sum the graph is. A partition may also recur in one of them, since one view may tell clusters alone.
 
     Examples
     --------
