@@ -153,7 +153,7 @@ def missing(
     sets: Annotated[str, typer.Option(help="Names with commas between them.")] = SMALL,
     seeds: int = 3,
     data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
-    method: Annotated[str, typer.Option(help="largemvcnet or mvsib.")] = "largemvcnet",
+    method: Annotated[str, typer.Option(help="largemvcnet, mvsib or graphclustering.")] = "largemvcnet",
 ) -> None:
     """ACC as views go missing, beside k-means on mean-filled views."""
     from benchmarks.views import run_missing

@@ -130,6 +130,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "corruption": trials.corruption,
     "missing_largemvc": lambda: trials.missing("largemvcnet"),
     "missing_mvsib": lambda: trials.missing("mvsib"),
+    "missing_graph": lambda: trials.missing("graphclustering"),
     "robustness": trials.robustness,
     "imbalance": trials.imbalance,
 }
