@@ -151,7 +151,7 @@ def test_a_table_of_several_commits_says_so(monkeypatch):
     assert trials.robustness().endswith("robustness\n```\n")
 
 
-def test_an_estimate_from_few_rows_counts_the_chambers_they_did_not_fill():
+def test_an_estimate_from_few_rows_counts_the_shards_they_did_not_fill():
     cost = large.Cost("PCX", 10**4, 1024, 2, 10.0, 500.0).at(10**6)
     filled = 2 * 128 - 4 * 1024 * 10**4 / 2**20
     assert cost.peak_mb == pytest.approx(500 + filled + 100 * 990_000 / 2**20)

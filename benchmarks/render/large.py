@@ -9,7 +9,7 @@ from benchmarks.records import read_records
 from benchmarks.render.figures import Record, amount, made_by, table
 from benchmarks.subspaces import WIDTH
 from benchmarks.views import WIDTHS
-from coterie.data.batches import CHAMBER_BYTES
+from coterie.data.batches import SHARD_BYTES
 
 SIZES = (10**6, 10**7, 10**8, 10**9)
 ROW_BYTES = 100
@@ -44,10 +44,10 @@ class Cost:
     def at(self, rows: int) -> Self:
         """Estimate a larger fit.
 
-        Time goes with the rows. Memory takes `ROW_BYTES` for each more, and two chambers where all rows took less.
+        Time goes with the rows. Memory takes `ROW_BYTES` for each more, and two shards where all rows took less.
         """
-        chambers = min(2 * CHAMBER_BYTES, 4 * self.columns * rows) - 4 * self.columns * self.rows
-        more = (ROW_BYTES * (rows - self.rows) + max(0, chambers)) / 2**20
+        shards = min(2 * SHARD_BYTES, 4 * self.columns * rows) - 4 * self.columns * self.rows
+        more = (ROW_BYTES * (rows - self.rows) + max(0, shards)) / 2**20
         seconds = self.cpu_seconds * rows / self.rows
         return type(self)(self.method, rows, self.columns, self.passes, seconds, self.peak_mb + more)
 

@@ -18,7 +18,7 @@ def on_disk(tmp_path):
     np.save(tmp_path / "rows.npy", rows)
     views = as_views(tmp_path / "rows.npy")
     assert not views.in_memory
-    return Batches(views, Scaler("none").fit(views), batch_size=64, seed=1, chamber_bytes=32 * 1000)
+    return Batches(views, Scaler("none").fit(views), batch_size=64, seed=1, shard_bytes=32 * 1000)
 
 
 @given(st.integers(1, 200), st.integers(1, 50), st.integers(0, 5))
@@ -49,10 +49,10 @@ def test_the_order_follows_from_seed_and_epoch_alone():
     assert orders(batches_of(100, 10, seed=1), 3) != orders(batches_of(100, 10, seed=2), 3)
 
 
-def test_a_file_is_read_in_chambers_of_bounded_size_made_of_runs_from_all_over(on_disk):
-    assert len(on_disk.chambers) == 5
-    assert sorted(np.concatenate(on_disk.chambers)) == list(range(5000))
-    for rows in on_disk.chambers:
+def test_a_file_is_read_in_shards_of_bounded_size_made_of_runs_from_all_over(on_disk):
+    assert len(on_disk.shards) == 5
+    assert sorted(np.concatenate(on_disk.shards)) == list(range(5000))
+    for rows in on_disk.shards:
         assert len(rows) * 8 * 4 <= 32 * 1000 * 1.2
         runs = np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1)
         assert len(runs) <= 9
@@ -79,20 +79,20 @@ def test_leaving_an_epoch_early_leaves_no_thread_behind(on_disk):
 
 
 class NextRow:
-    """A partner scheme that can be checked: the row that follows in the chamber."""
+    """A partner scheme that can be checked: the row that follows in the shard."""
 
     def __init__(self, batches: Batches) -> None:
-        self.sizes = [len(rows) for rows in batches.chambers]
+        self.sizes = [len(rows) for rows in batches.shards]
 
-    def draw(self, chamber, rows, rng):
-        return (rows + 1) % self.sizes[chamber]
+    def draw(self, shard, rows, rng):
+        return (rows + 1) % self.sizes[shard]
 
 
 @pytest.mark.parametrize("where", ["memory", "disk"])
-def test_partners_are_read_from_the_same_chamber(where, on_disk):
+def test_partners_are_read_from_the_same_shard(where, on_disk):
     batches = on_disk if where == "disk" else batches_of(90, 16)
     followers = {}
-    for rows in batches.chambers:
+    for rows in batches.shards:
         followers |= dict(zip(rows.tolist(), np.roll(rows, -1).tolist(), strict=True))
     values = 1.0 if where == "disk" else 2.0
     for batch in batches.epoch(2, NextRow(batches)):

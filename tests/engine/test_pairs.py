@@ -44,14 +44,14 @@ def test_a_row_among_many_copies_has_partners_that_are_others():
     assert 0.3 < others < 0.9
 
 
-def test_chambers_have_their_own_tables(tmp_path):
+def test_shards_have_their_own_tables(tmp_path):
     rows = np.random.default_rng(1).normal(size=(600, 4)).astype(np.float32)
     np.save(tmp_path / "x.npy", rows)
-    batches, pairs = pairs_of(tmp_path / "x.npy", chamber_bytes=600 * 16 // 3)
-    assert len(batches.chambers) == 3
-    for chamber, numbers in enumerate(batches.chambers):
+    batches, pairs = pairs_of(tmp_path / "x.npy", shard_bytes=600 * 16 // 3)
+    assert len(batches.shards) == 3
+    for shard, numbers in enumerate(batches.shards):
         local = np.arange(len(numbers))
-        mates = pairs.draw(chamber, local, np.random.default_rng(0))
+        mates = pairs.draw(shard, local, np.random.default_rng(0))
         table = neighbour_table(torch.from_numpy(rows[numbers]), 5, generator=seeded()).numpy()
         assert (table == mates[:, None]).any(axis=1).all()
 

@@ -1,10 +1,10 @@
 """Batches of rows: a seeded shuffle that reads a file in long runs.
 
-Data on disk are read a chamber at a time: some tens of thousands of rows, made of blocks of neighbouring rows
-drawn from all over the file. Chambers are visited in random order and shuffled inside, and the next one is
+Data on disk are read a shard at a time: some tens of thousands of rows, made of blocks of neighbouring rows
+drawn from all over the file. Shards are visited in random order and shuffled inside, and the next one is
 read while the present one is in use, so that the disk sees long reads and the method sees mixed rows.
-Data in memory are one chamber. Which blocks make a chamber is fixed by the seed, so that a table of neighbours
-inside each chamber can be kept from epoch to epoch.
+Data in memory are one shard. Which blocks make a shard is fixed by the seed, so that a table of neighbours
+inside each shard can be kept from epoch to epoch.
 """
 
 # n rows, b rows of a batch, d columns of a view
@@ -24,16 +24,16 @@ from coterie.data.scaling import Scaler
 from coterie.data.subsets import some_rows
 from coterie.data.views import Views
 
-CHAMBER_BYTES = 128 * 2**20
+SHARD_BYTES = 128 * 2**20
 SAMPLE_ROWS = 5000
 _BLOCK_BYTES = 2 * 2**20
 
 
 class Partners(Protocol):
-    """Draws for each row another row of the same chamber, for instance one of its nearest neighbours."""
+    """Draws for each row another row of the same shard, for instance one of its nearest neighbours."""
 
-    def draw(self, chamber: int, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return for each local row number of a chamber the local number of its partner."""
+    def draw(self, shard: int, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return for each local row number of a shard the local number of its partner."""
         ...
 
 
@@ -73,8 +73,8 @@ class Batch:
 
         Examples
         --------
-        >>> mates = Batch(np.array([7]), [np.array([[2.0]])])
-        >>> Batch(np.array([3]), [np.array([[1.0]])], mates).with_partners().rows
+        >>> positives = Batch(np.array([7]), [np.array([[2.0]])])
+        >>> Batch(np.array([3]), [np.array([[1.0]])], positives).with_partners().rows
         array([3, 7])
         """
         if self.partners is None:
@@ -108,18 +108,18 @@ class Batches:
     scaler : Scaler
         Fitted; applied to every batch.
     batch_size : int
-        The most rows in a batch; batches of one chamber differ by at most one row.
+        The most rows in a batch; batches of one shard differ by at most one row.
     seed : int
         Decides every order, together with the number of the epoch.
-    chamber_bytes : int
-        Most memory that one chamber of data on disk may take.
+    shard_bytes : int
+        Most memory that one shard of data on disk may take.
     collectives : Collectives
         The processes that share the rows of every batch.
 
     Attributes
     ----------
-    chambers : list of ndarray
-        The row numbers of each chamber, ascending within its blocks.
+    shards : list of ndarray
+        The row numbers of each shard, ascending within its blocks.
 
     Examples
     --------
@@ -138,41 +138,41 @@ class Batches:
         *,
         batch_size: int,
         seed: int,
-        chamber_bytes: int = CHAMBER_BYTES,
+        shard_bytes: int = SHARD_BYTES,
         collectives: Collectives = ALONE,
     ) -> None:
         self.views, self.scaler, self.batch_size, self.seed = views, scaler, batch_size, seed
         self.collectives = collectives
-        self.chambers = _chambers(views, seed, chamber_bytes)
+        self.shards = _shards(views, seed, shard_bytes)
 
     @property
     def per_epoch(self) -> int:
         """How many batches an epoch has."""
-        return sum(math.ceil(len(rows) / self.batch_size) for rows in self.chambers)
+        return sum(math.ceil(len(rows) / self.batch_size) for rows in self.shards)
 
     def epoch(self, number: int, partners: Partners | None = None) -> Iterator[Batch]:
         """Yield every row once, in an order decided by the seed and the number of the epoch."""
         rng = np.random.default_rng([self.seed, number])
-        order = rng.permutation(len(self.chambers))
-        for chamber, reader in zip(order, self._ahead(order), strict=True):
-            numbers = self.chambers[chamber]
+        order = rng.permutation(len(self.shards))
+        for shard, reader in zip(order, self._ahead(order), strict=True):
+            numbers = self.shards[shard]
             for local in self._shuffled(len(numbers), rng):
-                mates = None
+                positives = None
                 if partners is not None:
-                    mates = self._batch(numbers, partners.draw(int(chamber), local, rng), reader)
-                yield self._batch(numbers, local, reader, mates)
+                    positives = self._batch(numbers, partners.draw(int(shard), local, rng), reader)
+                yield self._batch(numbers, local, reader, positives)
 
     def _batch(
-        self, numbers: np.ndarray, local: np.ndarray, reader: _Reader, mates: Batch | None = None
+        self, numbers: np.ndarray, local: np.ndarray, reader: _Reader, positives: Batch | None = None
     ) -> Batch:
         if self.collectives.size == 1:
-            return Batch(numbers[local], reader.read(local), mates)
+            return Batch(numbers[local], reader.read(local), positives)
         share = np.arange(len(local))[share_of(len(local), self.collectives)]
-        return Batch(numbers[local], reader.read(local[share]), mates, share)
+        return Batch(numbers[local], reader.read(local[share]), positives, share)
 
-    def read_chamber(self, chamber: int) -> list[np.ndarray]:
-        """Read all the scaled rows of a chamber."""
-        return self.read(self.chambers[chamber])
+    def read_shard(self, shard: int) -> list[np.ndarray]:
+        """Read all the scaled rows of a shard."""
+        return self.read(self.shards[shard])
 
     def read(self, rows: np.ndarray | slice) -> list[np.ndarray]:
         """Read and scale rows by their numbers in the data."""
@@ -194,11 +194,11 @@ class Batches:
         return np.array_split(rng.permutation(n_rows), math.ceil(n_rows / self.batch_size))
 
     def _ahead(self, order: np.ndarray) -> Iterator[_Reader]:
-        """Yield a reader for each chamber; a chamber on disk is read whole, while its forerunner is in use."""
+        """Yield a reader for each shard; a shard on disk is read whole, while its forerunner is in use."""
         if self.views.in_memory:
             yield _Direct(self)
             return
-        for held in read_ahead(self.read_chamber, [int(chamber) for chamber in order]):
+        for held in read_ahead(self.read_shard, [int(shard) for shard in order]):
             yield _Held(held)
 
 
@@ -208,7 +208,7 @@ class _Reader(Protocol):
 
 @dataclass(frozen=True)
 class _Direct:
-    """The one chamber of data in memory: rows are gathered and scaled when they are asked for."""
+    """The one shard of data in memory: rows are gathered and scaled when they are asked for."""
 
     batches: Batches
 
@@ -218,7 +218,7 @@ class _Direct:
 
 @dataclass(frozen=True)
 class _Held:
-    """A chamber that was read from disk and scaled."""
+    """A shard that was read from disk and scaled."""
 
     views: list[np.ndarray]
 
@@ -226,14 +226,14 @@ class _Held:
         return [view[local] for view in self.views]
 
 
-def _chambers(views: Views, seed: int, chamber_bytes: int) -> list[np.ndarray]:
+def _shards(views: Views, seed: int, shard_bytes: int) -> list[np.ndarray]:
     row_bytes = 4 * sum(views.dims)
-    if views.in_memory or views.n_rows * row_bytes <= chamber_bytes:
+    if views.in_memory or views.n_rows * row_bytes <= shard_bytes:
         return [np.arange(views.n_rows)]
-    block = max(1, min(_BLOCK_BYTES, chamber_bytes // 8) // row_bytes)
+    block = max(1, min(_BLOCK_BYTES, shard_bytes // 8) // row_bytes)
     starts = np.random.default_rng([seed]).permutation(np.arange(0, views.n_rows, block))
-    n_chambers = math.ceil(views.n_rows * row_bytes / chamber_bytes)
+    n_shards = math.ceil(views.n_rows * row_bytes / shard_bytes)
     return [
         np.concatenate([np.arange(start, min(start + block, views.n_rows)) for start in np.sort(part)])
-        for part in np.array_split(starts, min(n_chambers, len(starts)))
+        for part in np.array_split(starts, min(n_shards, len(starts)))
     ]

@@ -1,6 +1,6 @@
 """Pairs of rows that are likely to belong together: a row and one of its nearest neighbours."""
 
-# n rows of a chamber, D features, r axes, k neighbours
+# n rows of a shard, D features, r axes, k neighbours
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from coterie.ops.shares import gathered
 
 
 class Pairs:
-    """Draws partners among the neighbours inside each chamber of the data, and rates partitions by them.
+    """Draws partners among the neighbours inside each shard of the data, and rates partitions by them.
 
     Parameters
     ----------
     numbers : list of ndarray
-        The row numbers of each chamber.
+        The row numbers of each shard.
     tables : list of ndarray of shape (n, k)
-        The neighbours of each row of a chamber, by their numbers in the chamber.
+        The neighbours of each row of a shard, by their numbers in the shard.
     heights : list of ndarray of shape (n, k)
         Running sums of the neighbours' weights, whole numbers.
     """
@@ -35,11 +35,11 @@ class Pairs:
     ) -> None:
         self._numbers, self._tables, self._heights = numbers, tables, heights
 
-    def draw(self, chamber: int, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def draw(self, shard: int, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return for each local row number the local number of one of its neighbours."""
-        heights = self._heights[chamber][rows]
+        heights = self._heights[shard][rows]
         points = rng.random((len(rows), 1)) * heights[:, -1:]
-        return self._tables[chamber][rows, (heights <= points).sum(1)]
+        return self._tables[shard][rows, (heights <= points).sum(1)]
 
     def modularity(self, labels: np.ndarray) -> float:
         """Return the modularity of a partition of all rows; a pair weighs the neighbours its rows share."""
@@ -89,7 +89,7 @@ class NeighbourPairs(Pairs):
     ) -> None:
         tables, heights = [], []
         together = batches.collectives
-        for numbers in batches.chambers:
+        for numbers in batches.shards:
             rows = batches.in_order(numbers[share_of(len(numbers), together)])
             mine = torch.cat([embed(torch.from_numpy(np.hstack(views))) for views in rows])
             features = gathered(mine, len(numbers), together)
@@ -97,7 +97,7 @@ class NeighbourPairs(Pairs):
             table = table_beyond_copies(features, k, generator=generator, collectives=together)
             tables.append(table.to(torch.int32).cpu().numpy())
             heights.append(_heights(table))
-        super().__init__(batches.chambers, tables, heights)
+        super().__init__(batches.shards, tables, heights)
 
 
 def search_pairs(

@@ -1,6 +1,6 @@
 """Neighbours that several views name: partners to draw, and who is near whom in a batch."""
 
-# n rows of a chamber, V views, k neighbours of a row, m rows of a batch
+# n rows of a shard, V views, k neighbours of a row, m rows of a batch
 
 from __future__ import annotations
 
@@ -36,30 +36,30 @@ class JoinedPairs(Pairs):
         self, batches: Batches, join: Callable[[np.ndarray], sparse.csr_matrix], n_neighbors: int
     ) -> None:
         tables, heights = [], []
-        for numbers in batches.chambers:
+        for numbers in batches.shards:
             table, weights = heaviest(join(numbers), n_neighbors)
             tables.append(table)
             heights.append(running_sums(weights))
-        super().__init__(batches.chambers, tables, heights)
+        super().__init__(batches.shards, tables, heights)
         n_rows = batches.views.n_rows
-        self._chamber, self._local = np.zeros(n_rows, dtype=np.int32), np.zeros(n_rows, dtype=np.int64)
-        for chamber, numbers in enumerate(batches.chambers):
-            self._chamber[numbers], self._local[numbers] = chamber, np.arange(len(numbers))
+        self._shard, self._local = np.zeros(n_rows, dtype=np.int32), np.zeros(n_rows, dtype=np.int64)
+        for shard, numbers in enumerate(batches.shards):
+            self._shard[numbers], self._local[numbers] = shard, np.arange(len(numbers))
         self._places = np.full(n_rows, -1, dtype=np.int32)
 
     def neighbours(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers and the weights of the neighbours of rows, both (m, k); rows of one chamber."""
-        chamber, local = self._chamber[rows[0]], self._local[rows]
-        weights = np.diff(self._heights[chamber][local].astype(np.float32), axis=1, prepend=np.float32(0))
-        return self._numbers[chamber][self._tables[chamber][local]], weights
+        """Return the numbers and the weights of the neighbours of rows, both (m, k); rows of one shard."""
+        shard, local = self._shard[rows[0]], self._local[rows]
+        weights = np.diff(self._heights[shard][local].astype(np.float32), axis=1, prepend=np.float32(0))
+        return self._numbers[shard][self._tables[shard][local]], weights
 
     def among(self, rows: np.ndarray, lines: slice = slice(None)) -> Tensor:
         """Return which different rows of a batch are neighbours: the places of both, (2, pairs).
 
-        Every pair is there once in both directions, if the first place is among the lines; rows of one chamber.
+        Every pair is there once in both directions, if the first place is among the lines; rows of one shard.
         """
-        chamber = self._chamber[rows[0]]
-        table = self._numbers[chamber][self._tables[chamber][self._local[rows]]]
+        shard = self._shard[rows[0]]
+        table = self._numbers[shard][self._tables[shard][self._local[rows]]]
         self._places[rows] = np.arange(len(rows))
         found = self._places[table]
         self._places[rows] = -1

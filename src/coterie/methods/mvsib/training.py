@@ -220,7 +220,7 @@ class MVSIBTask:
 
     def _neighbours_of_all(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         assert self.pairs is not None
-        for numbers in self.batches.chambers:
+        for numbers in self.batches.shards:
             yield (numbers, *self.pairs.neighbours(numbers))
 
     @torch.no_grad()

@@ -151,9 +151,9 @@ class StudentTask:
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], None]:
         """Return the terms on a batch: at first the start's clusters, then what corrects them."""
         assert batch.partners is not None
-        rows, mates = self.look(batch.views), self.look(batch.partners.views)
-        now, theirs = self.memberships(torch.cat([rows, mates])).chunk(2)
-        reach = _REACH * (rows - mates).norm(dim=1, keepdim=True)
+        rows, positives = self.look(batch.views), self.look(batch.partners.views)
+        now, theirs = self.memberships(torch.cat([rows, positives])).chunk(2)
+        reach = _REACH * (rows - positives).norm(dim=1, keepdim=True)
         worst = worst_step(self.memberships, rows, now, reach, self._noise(rows, batch))
         found = torch.cat([now, theirs, self.memberships(rows + worst)], dim=1)
         now, theirs, after = joined(found, batch, self.collectives).chunk(3, dim=1)
