@@ -113,6 +113,16 @@ def test_the_second_partition_is_taken_where_it_recurs_more_by_more_than_a_stand
     assert choose_exponent([first, second], Counted()) == taken
 
 
+def test_a_partition_that_comes_back_is_kept_even_where_another_comes_back_more():
+    first, second = np.array([0, 0, 1]), np.array([0, 1, 1])
+
+    class Counted:
+        def recurrence(self, labels):
+            return np.full(3, 1.0 if (labels == second).all() else 0.9)
+
+    assert choose_exponent([first, second], Counted()) == 0
+
+
 def test_rows_that_lack_a_view_do_not_become_communities_of_the_concatenated_layer():
     rows, truth = of_parts([40] * 6)
     rows[1][::2] = np.nan

@@ -35,7 +35,7 @@ _TRIAL_ROWS = 20_000
 _SPECTRAL_ROWS = 5_000
 _SPECTRAL_STARTS = 3
 _LEAST_SHARE = 0.05
-_LEAST_RECURRENCE = 0.01
+_RECURS = 0.8
 _SEARCHED = 3
 _SEARCH_RESOLUTION = 16.0
 
@@ -175,11 +175,12 @@ def partition(
 
 
 def choose_exponent(partitions: Sequence[np.ndarray], resamples: Resamples) -> int:
-    """Return which of two partitions (n,) to take: the second where resampled graphs bring it back more clearly.
+    """Return which of two partitions (n,) to take: the first, unless the second comes back more in resampled graphs.
 
-    A partition recurs in a resampled graph as far as one of the candidates of that graph is like it. The second is
-    taken where its recurrence is higher by more than a hundredth and one standard error. Where sizes are very
-    different, a judge that prefers even sizes cuts large clusters somewhere, and elsewhere in every resample.
+    A partition recurs in a resampled graph as far as one of the candidates of that graph is like it. The first is
+    kept where its mean recurrence is 0.8 or more; else the second is taken where its own is higher by more than one
+    standard error. Where sizes are very different, a judge that prefers even sizes cuts large clusters somewhere, and
+    elsewhere in every resample.
 
     Examples
     --------
@@ -192,9 +193,12 @@ def choose_exponent(partitions: Sequence[np.ndarray], resamples: Resamples) -> i
     first, second = (renumbered(labels) for labels in partitions)
     if (first == second).all():
         return 0
-    gains = resamples.recurrence(second) - resamples.recurrence(first)
+    recurrence = resamples.recurrence(first)
+    if recurrence.mean() >= _RECURS:
+        return 0
+    gains = resamples.recurrence(second) - recurrence
     error = gains.std(ddof=1) / len(gains) ** 0.5 if len(gains) > 1 else 0.0
-    return int(gains.mean() > max(error, _LEAST_RECURRENCE))
+    return int(gains.mean() > error)
 
 
 def vote_of_similar(partitions: Sequence[np.ndarray], n_clusters: int) -> np.ndarray:
