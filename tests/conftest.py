@@ -10,7 +10,7 @@ import torch
 from hypothesis import settings
 
 from coterie.methods.mvsib.settings import Settings
-from coterie.methods.parts import RunSettings
+from coterie.methods.run_setup import RunSettings
 
 torch.set_num_threads(1)
 

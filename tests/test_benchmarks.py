@@ -26,7 +26,7 @@ from coterie import as_views, choose_k
 from coterie.errors import InputError
 from coterie.methods.fucsmf.problem import Graph
 from coterie.methods.mvsib.settings import Settings
-from coterie.methods.parts import RunSettings
+from coterie.methods.run_setup import RunSettings
 
 SHORT = {"max_epochs": 2, "hidden": [16]}
 

@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from coterie.methods.choosing import clusters
-from coterie.methods.parts import RunSettings
+from coterie.methods.run_setup import RunSettings
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "docs" / "gallery").rglob("plot_*.py"))
 

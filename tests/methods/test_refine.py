@@ -7,9 +7,9 @@ import pytest
 from benchmarks.making import make
 
 from coterie import FUCSMF, PCX, InputError, LargeMvCNet, as_views, load, refine
-from coterie.methods.asking import Regions, in_turn, worth_asking
+from coterie.methods.active_learning import Regions, in_turn, worth_asking
 from coterie.methods.refine import Refinement, as_labels
-from coterie.methods.refined import RefinedModel
+from coterie.methods.refined_model import RefinedModel
 
 CENTERS = np.array([[0, 0, 0], [6, 0, 0], [0, 6, 0], [6, 6, 0]])
 

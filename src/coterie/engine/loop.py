@@ -13,7 +13,7 @@ from torch import Tensor
 from coterie.collectives import ALONE, Collectives
 from coterie.engine.adam import Adam
 from coterie.errors import InputError
-from coterie.ops.shares import agree
+from coterie.ops.distributed_rows import agree
 
 log = logging.getLogger("coterie")
 

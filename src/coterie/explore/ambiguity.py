@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.explore.reading import Reading
+from coterie.explore.model_sample import ModelSample
 from coterie.explore.sampling import stratified_rows
 from coterie.metrics import silhouettes
 
@@ -80,7 +80,7 @@ class Ambiguity:
 
 
 def read_ambiguity(
-    model: Any, labels: NDArray[np.integer], sample: Reading, *, random_state: int = 0
+    model: Any, labels: NDArray[np.integer], sample: ModelSample, *, random_state: int = 0
 ) -> Ambiguity | None:
     """Collect what a model says about ambiguous rows; None for a model that does not tell them apart.
 
@@ -90,7 +90,7 @@ def read_ambiguity(
         Asked for `uncertainty_` and `route_`.
     labels : ndarray of shape (n,)
         The clusters of the rows.
-    sample : Reading
+    sample : ModelSample
         Gives the embedding in which silhouettes are measured.
     random_state : int
         Decides for which rows.
@@ -122,13 +122,13 @@ def read_ambiguity(
 
 
 def cluster_silhouettes(
-    sample: Reading, *, most_rows: int = _SILHOUETTE_ROWS, random_state: int = 0
+    sample: ModelSample, *, most_rows: int = _SILHOUETTE_ROWS, random_state: int = 0
 ) -> list[float | None]:
     """Return the mean silhouette of each cluster in the embedding, each row measured against the whole sample.
 
     Parameters
     ----------
-    sample : Reading
+    sample : ModelSample
     most_rows : int
         Rows to measure, shared out so that small clusters have some too.
     random_state : int

@@ -3,11 +3,11 @@
 import numpy as np
 
 from coterie.explore.ambiguity import Ambiguity
-from coterie.explore.course import Course, Measure
+from coterie.explore.html_parts import counted, histogram, listed_rows, section, swatch
 from coterie.explore.markup import Html, details, element, join, table
 from coterie.explore.palette import colours
-from coterie.explore.pieces import counted, histogram, listed_rows, section, swatch
 from coterie.explore.summary import Summary
+from coterie.explore.training_metrics import Measure, TrainingMetrics
 
 _MOST_CLUSTERS = 20
 
@@ -85,7 +85,7 @@ def _clusters(summary: Summary) -> list[Html]:
     return parts
 
 
-def _course(course: Course) -> Html:
+def _course(course: TrainingMetrics) -> Html:
     parts = []
     if course.shares:
         names = ", ".join(one.name.lower() for one in course.shares)

@@ -1,10 +1,10 @@
 """The cards of the clusters: what each one is like."""
 
 from coterie.explore.features import Feature
+from coterie.explore.html_parts import counted, folded_cards, image, section, swatch, thumbnail
 from coterie.explore.markup import Html, element, join, table
 from coterie.explore.palette import colours
 from coterie.explore.pictures import data_uri
-from coterie.explore.pieces import counted, folded_cards, image, section, swatch, thumbnail
 from coterie.explore.summary import Cluster, Summary
 
 

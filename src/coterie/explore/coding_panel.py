@@ -5,11 +5,11 @@ import math
 import numpy as np
 
 from coterie.explore.coding import Atom, Coding, Entry, Spread
+from coterie.explore.html_parts import counted, folded_cards, histogram, image, section, swatch, thumbnail
 from coterie.explore.landmarks import LandmarkGraph
 from coterie.explore.markup import Html, details, element, join, table
 from coterie.explore.palette import colours
 from coterie.explore.pictures import data_uri
-from coterie.explore.pieces import counted, folded_cards, histogram, image, section, swatch, thumbnail
 from coterie.explore.summary import Cluster, Summary
 
 # A wider table cannot be read; what leads to smaller clusters is added up.

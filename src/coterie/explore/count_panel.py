@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from coterie.explore.html_parts import counted, section, swatch
 from coterie.explore.markup import Html, details, element, join, table
 from coterie.explore.palette import colours
-from coterie.explore.pieces import counted, section, swatch
 
 if TYPE_CHECKING:
     from coterie.methods.choosing.clusters import KChoice

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from coterie.explore.course import Course
 from coterie.explore.landmarks import LandmarkGraph
 from coterie.explore.markers import (
     by_confidence,
@@ -17,6 +16,7 @@ from coterie.explore.markers import (
 from coterie.explore.palette import colours
 from coterie.explore.summary import Summary
 from coterie.explore.training import Curve, Training
+from coterie.explore.training_metrics import TrainingMetrics
 
 # A line through one point cannot be seen, and few points deserve to be.
 _FEW_POINTS = 20
@@ -96,7 +96,7 @@ def landmark_figure(graph: LandmarkGraph) -> dict[str, Any]:
     return {"data": [lines, dots], "layout": map_layout()}
 
 
-def course_figure(course: Course) -> dict[str, Any]:
+def course_figure(course: TrainingMetrics) -> dict[str, Any]:
     """Build one figure of all shares that training measured, in the colours of their table.
 
     Returns

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from coterie.explore.html_parts import counted, histogram, listed_rows, section, swatch
 from coterie.explore.markup import Html, details, element, join, table
 from coterie.explore.palette import colours
-from coterie.explore.pieces import counted, histogram, listed_rows, section, swatch
 from coterie.explore.summary import SURE, Cluster, Summary
 from coterie.explore.training import curve_title
 

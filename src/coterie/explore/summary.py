@@ -17,14 +17,14 @@ from numpy.typing import ArrayLike, NDArray
 from coterie.errors import InputError
 from coterie.explore.ambiguity import Ambiguity, read_ambiguity
 from coterie.explore.coding import Coding, read_coding
-from coterie.explore.course import Course, read_course
 from coterie.explore.features import Feature
+from coterie.explore.model_sample import ModelSample, Thumbnails, read_sample, read_thumbnails
 from coterie.explore.pictures import ImageLayout
 from coterie.explore.projection import Projection, project
-from coterie.explore.reading import Reading, Thumbnails, read_sample, read_thumbnails
 from coterie.explore.rows import Table
 from coterie.explore.training import Training, read_history
-from coterie.explore.viewing import Viewing, read_viewing
+from coterie.explore.training_metrics import TrainingMetrics, read_course
+from coterie.explore.view_statistics import ViewStatistics, read_viewing
 from coterie.metrics import score_all
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Summary:
         Scores against the known classes: of the method, and of what it is compared with.
     clusters : list of Cluster
         By number.
-    sample : Reading
+    sample : ModelSample
         The rows that were looked at.
     projection : Projection
         Where they lie on the map.
@@ -124,13 +124,13 @@ class Summary:
         Images of rows, when rows are images.
     classes : Classes or None
         The known classes.
-    viewing : Viewing or None
+    viewing : ViewStatistics or None
         What the model says about its views, when it has several.
     coding : Coding or None
         What the model says about its sparse codes, when it has any.
     ambiguity : Ambiguity or None
         Which rows the model is uncertain of and what it took them for, when it tells them apart.
-    course : Course or None
+    course : TrainingMetrics or None
         What such a model measured while it trained.
     training : Training
         Curves and phases.
@@ -146,16 +146,16 @@ class Summary:
     seed: str
     scores: dict[str, dict[str, float]]
     clusters: list[Cluster]
-    sample: Reading
+    sample: ModelSample
     projection: Projection
     least_certain: list[int]
     histogram: NDArray[np.float64]
     thumbnails: Thumbnails | None
     classes: Classes | None
-    viewing: Viewing | None
+    viewing: ViewStatistics | None
     coding: Coding | None
     ambiguity: Ambiguity | None
-    course: Course | None
+    course: TrainingMetrics | None
     training: Training
     k_choice: "KChoice | None"
     parameters: dict[str, str]
@@ -307,7 +307,7 @@ def cluster_title(number: int, names: Mapping[int, str]) -> str:
 
 
 def describe_clusters(
-    sample: Reading,
+    sample: ModelSample,
     titles: Sequence[str],
     features: list[list[Feature]],
     sizes: NDArray[np.int64],
@@ -318,7 +318,7 @@ def describe_clusters(
 
     Parameters
     ----------
-    sample : Reading
+    sample : ModelSample
     titles : sequence of str
         What the clusters are called.
     features : list of list of Feature
@@ -376,7 +376,7 @@ def _least_certain(confidence: NDArray[np.float64]) -> list[int]:
     return lowest[confidence[lowest] < SURE].tolist()
 
 
-def _histogram(sample: Reading) -> NDArray[np.float64]:
+def _histogram(sample: ModelSample) -> NDArray[np.float64]:
     counts, _ = np.histogram(sample.confidence, bins=_HISTOGRAM_BINS, range=(0, 1), weights=sample.weights)
     return counts
 

@@ -1,8 +1,8 @@
 """The part of the page about several views."""
 
+from coterie.explore.html_parts import counted, section
 from coterie.explore.markup import Html, details, element, table
-from coterie.explore.pieces import counted, section
-from coterie.explore.viewing import ViewFacts, Viewing
+from coterie.explore.view_statistics import ViewFacts, ViewStatistics
 
 SCALINGS = {
     "feature": "each column has mean 0 and standard deviation 1",
@@ -15,7 +15,7 @@ SCALINGS = {
 }
 
 
-def views_panel(viewing: Viewing | None) -> Html:
+def views_panel(viewing: ViewStatistics | None) -> Html:
     """Show what views count, which agree, which rows are missing or corrupt; nothing for one view."""
     if viewing is None:
         return Html("")
@@ -49,7 +49,7 @@ def _facts(views: list[ViewFacts]) -> Html:
     return table("Views", list(columns), zip(*columns.values(), strict=True), quiet=True)
 
 
-def _note(viewing: Viewing) -> str:
+def _note(viewing: ViewStatistics) -> str:
     said, views = [], viewing.views
     if any(one.explained is not None for one in views):
         said.append("Explained: how much of a view the common code explains, of what it could at best.")
@@ -65,5 +65,5 @@ def _note(viewing: Viewing) -> str:
     return " ".join(said)
 
 
-def _share(viewing: Viewing, a: int, b: int) -> str:
+def _share(viewing: ViewStatistics, a: int, b: int) -> str:
     return "" if a == b else f"{viewing.agreement[a, b]:.2f}"

@@ -20,9 +20,9 @@ from coterie.graph.neighbours import NeighbourIndex, neighbours_of_each
 from coterie.graph.quality import Quality, block_weights
 from coterie.graph.views import JoinedGraph, join_layers
 from coterie.graph.weights import fuzzy_weights, knn_graph
+from coterie.ops.array_builder import ArrayBuilder
+from coterie.ops.distributed_rows import agreed, gathered
 from coterie.ops.graphs import agreement
-from coterie.ops.pieces import Pieces
-from coterie.ops.shares import agreed, gathered
 
 _CHUNK = 4096
 
@@ -123,7 +123,7 @@ def initial_labels(
     if len(sample) == n_rows:
         return labels
     index, mine = NeighbourIndex(table), np.arange(n_rows)[share_of(n_rows, collectives)]
-    followed = Pieces()
+    followed = ArrayBuilder()
     for start in range(0, len(mine), _CHUNK):
         near = index.search(read(mine[start : start + _CHUNK]), n_neighbors)
         cells = np.arange(len(near.indices))[:, None] * n_clusters + labels[near.indices]

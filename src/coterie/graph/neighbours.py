@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from coterie.collectives import ALONE, Collectives, share_of
-from coterie.ops.shares import gathered
+from coterie.ops.distributed_rows import gathered
 
 EXACT_ROWS = 20_000
 MISSING = -1

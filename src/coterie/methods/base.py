@@ -348,7 +348,9 @@ def load(path: str | os.PathLike[str], **overrides: Any) -> Any:
     manifest, arrays = read_archive(path)
     try:
         if manifest.get("kind") == "refined model":
-            from coterie.methods.refined import RefinedModel  # above this file: it is made of two models
+            from coterie.methods.refined_model import (
+                RefinedModel,  # above this file: it is made of two models
+            )
 
             return RefinedModel.from_contents(manifest, arrays, **overrides)
         return from_contents(manifest, arrays, **overrides)

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from coterie.data import Views
 from coterie.methods.base import Assignment, Clusterer
+from coterie.ops.array_builder import ArrayBuilder
 from coterie.ops.memberships import log_memberships
-from coterie.ops.pieces import Pieces
 
 
 class CostClusterer(Clusterer):
@@ -70,7 +70,7 @@ class CostClusterer(Clusterer):
         -------
         ndarray of shape (n, d), float32
         """
-        return Pieces.of(codes for codes, _ in self._over(X)).joined()
+        return ArrayBuilder.of(codes for codes, _ in self._over(X)).joined()
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the cluster of each row: the one that costs it least.
@@ -83,7 +83,7 @@ class CostClusterer(Clusterer):
         -------
         ndarray of shape (n,)
         """
-        return Pieces.of(costs.argmin(1) for _, costs in self._over(X)).joined()
+        return ArrayBuilder.of(costs.argmin(1) for _, costs in self._over(X)).joined()
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the memberships of rows: a softmax of minus `tau_` times what the clusters cost them.
@@ -97,7 +97,7 @@ class CostClusterer(Clusterer):
         ndarray of shape (n, k), float32
             Rows sum to one.
         """
-        return Pieces.of(log_memberships(costs, self.tau_).exp() for _, costs in self._over(X)).joined()
+        return ArrayBuilder.of(log_memberships(costs, self.tau_).exp() for _, costs in self._over(X)).joined()
 
     def assign(self, X: Any) -> Assignment:
         """Return the cluster of each row and how sure it is, in one pass over the rows.
@@ -111,7 +111,7 @@ class CostClusterer(Clusterer):
         Assignment
             `labels` as `predict` gives them, and `confidence`, the largest membership of `predict_proba`.
         """
-        labels, confidence = Pieces(), Pieces()
+        labels, confidence = ArrayBuilder(), ArrayBuilder()
         for _, costs in self._over(X):
             labels.add(costs.argmin(1))
             confidence.add(log_memberships(costs, self.tau_).exp().amax(1))

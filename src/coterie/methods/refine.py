@@ -12,12 +12,12 @@ import numpy as np
 from sklearn.base import clone
 
 from coterie.errors import InputError
-from coterie.methods.asking import Regions, in_turn, worth_asking
+from coterie.methods.active_learning import Regions, in_turn, worth_asking
 from coterie.methods.base import Assignment, Clusterer
 from coterie.methods.fucsmf import FUCSMF
 from coterie.methods.fucsmf.knowledge import as_pairs
 from coterie.methods.fucsmf.labels import whole_numbers
-from coterie.methods.refined import Grounds, RefinedModel, rows_for_solver
+from coterie.methods.refined_model import Grounds, RefinedModel, rows_for_solver
 
 _SEEDS = 10
 # Every row an anchor makes each answer wait; this many serve 70,000 rows of MNIST.

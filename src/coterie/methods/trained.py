@@ -12,7 +12,7 @@ from coterie.engine.loop import Callback, Loop, Record, Task
 from coterie.engine.schedule import STREAM_RATE, learning_schedule
 from coterie.methods.costs import CostClusterer
 from coterie.methods.params import Rule, either, flag, one_of, real, whole
-from coterie.methods.parts import RunParts, RunSettings
+from coterie.methods.run_setup import RunParts, RunSettings
 from coterie.store import versions
 
 TRAINING_RULES: Mapping[str, Rule] = {

@@ -12,8 +12,8 @@ from torch import Tensor
 from coterie.collectives import ALONE, Collectives, share_of
 from coterie.errors import InputError
 from coterie.ops.distances import nearest, top_columns
+from coterie.ops.distributed_rows import gathered
 from coterie.ops.kmeans import kmeans
-from coterie.ops.shares import gathered
 
 EXACT_ROWS = 100_000
 _QUERIES = 1024

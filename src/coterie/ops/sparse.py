@@ -10,7 +10,7 @@ from scipy import sparse
 from torch import Tensor
 
 from coterie.collectives import Collectives, share_of
-from coterie.ops.shares import gathered
+from coterie.ops.distributed_rows import gathered
 
 
 def as_tensor(matrix: sparse.csr_matrix) -> Tensor:

@@ -6,7 +6,7 @@ import pytest
 from coterie import FUCSMF, MVSIB, SSC, LargeMvCNet, SSCNet, as_views, load, refine
 from coterie.explore.live import describe
 from coterie.explore.live.export import EXPORTS
-from coterie.explore.live.looking import Looker
+from coterie.explore.live.row_details import RowDetails
 from coterie.explore.live.session import Session
 
 KIND = np.arange(90) % 3
@@ -75,7 +75,7 @@ def test_a_run_of_any_method_is_shown_corrected_and_exported(method, tmp_path):
     new = int(session.state.labels[rows[0]])
     assert new == max(session.state.numbers) > max(model.labels_)
     assert session.state.sizes().sum() == 90
-    looker = Looker(session)
+    looker = RowDetails(session)
     assert looker.cluster(new)["size"] >= 6
     (found,) = looker.rows([9])
     assert found["missing"] == (["sight"] if method not in ("SSCNet", "SSC") else [])

@@ -8,8 +8,8 @@ from coterie import load
 from coterie.errors import InputError
 from coterie.explore.live import describe
 from coterie.explore.live.answers import Apart, Together
-from coterie.explore.live.looking import Looker
 from coterie.explore.live.metadata import Metadata
+from coterie.explore.live.row_details import RowDetails
 from coterie.explore.live.session import Session
 from coterie.store import write_archive
 
@@ -189,7 +189,7 @@ def test_the_map_is_kept_and_used_again_only_for_the_same_rows(make_session, ses
 
 
 def test_clusters_are_described_as_they_are_now(session, kind, number_of):
-    looker = Looker(session)
+    looker = RowDetails(session)
     one, other = number_of(session, 0), number_of(session, 1)
     session.merge(one, other)
     found = looker.cluster(other)
@@ -205,7 +205,7 @@ def test_clusters_are_described_as_they_are_now(session, kind, number_of):
 
 def test_rows_are_described_with_all_that_is_known(session, evil):
     session.label([7], 2)
-    (found,) = Looker(session).rows([7])
+    (found,) = RowDetails(session).rows([7])
     assert found["cluster"] == found["said"] == 2
     assert found["class"] == "3"
     assert found["metadata"] == [("maker", "maker 1"), ("age", "21"), (evil, f"thing 7 {evil}")]
@@ -216,7 +216,7 @@ def test_rows_are_described_with_all_that_is_known(session, evil):
 
 
 def test_rows_that_are_images_are_drawn(make_session):
-    looker = Looker(make_session(image_shape=(2, 2)))
+    looker = RowDetails(make_session(image_shape=(2, 2)))
     (found,) = looker.rows([7])
     assert found["image"].startswith("data:image/png;base64,")
     assert found["features"] == []
@@ -224,7 +224,7 @@ def test_rows_that_are_images_are_drawn(make_session):
 
 
 def test_a_decoded_exemplar_is_shown_until_its_row_has_left_the_cluster(session):
-    looker, row = Looker(session), session.state.exemplars[1]
+    looker, row = RowDetails(session), session.state.exemplars[1]
     assert looker.cluster(1)["decoded_features"]
     session.label([row], 2)
     assert looker.cluster(1)["decoded_features"] == []
@@ -234,7 +234,7 @@ def test_a_decoded_exemplar_is_shown_until_its_row_has_left_the_cluster(session)
 
 
 def test_all_rows_of_a_cluster_can_be_listed(session):
-    looker, state = Looker(session), session.state
+    looker, state = RowDetails(session), session.state
     members = np.flatnonzero(state.labels == 1)
     assert looker.listed(1, "row", 0, 500) == members.tolist()
     unsure = looker.listed(1, "unsure", 0, 500)

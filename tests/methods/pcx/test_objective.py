@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from coterie.methods.pcx import objective
-from coterie.ops.groups import count_and_sum
+from coterie.ops.cluster_statistics import count_and_sum
 from coterie.ops.memberships import calibrated_tau, log_memberships
 
 

@@ -11,7 +11,7 @@ from coterie import PCX
 from coterie.collectives import ALONE
 from coterie.data import Scaler, as_views
 from coterie.data.batches import Batch, Batches
-from coterie.engine.pairs import NeighbourPairs
+from coterie.engine.neighbour_pairs import NeighbourPairs
 from coterie.methods.pcx import objective, student, training
 from coterie.metrics import accuracy
 from coterie.nn.autoencoder import mlp

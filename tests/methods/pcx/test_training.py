@@ -14,7 +14,7 @@ from coterie.engine.loop import Loop
 from coterie.methods.pcx import build, objective
 from coterie.methods.pcx.settings import Settings
 from coterie.methods.pcx.training import PCXTask
-from coterie.ops.groups import cluster_means, count_and_sum, standing_points
+from coterie.ops.cluster_statistics import cluster_means, count_and_sum, standing_points
 from coterie.ops.memberships import log_memberships
 
 X = np.random.default_rng(0).normal(size=(120, 6)).astype(np.float32)

@@ -2,7 +2,7 @@
 
 import torch
 
-from coterie.graph.look import Look
+from coterie.graph.projected import ProjectedRows
 
 
 def rows(n=80, d=12) -> torch.Tensor:
@@ -12,13 +12,13 @@ def rows(n=80, d=12) -> torch.Tensor:
 
 def test_few_columns_are_seen_as_they_are():
     X = rows()
-    look = Look("euclidean", 12, 256).fit(X, torch.Generator().manual_seed(0))
+    look = ProjectedRows("euclidean", 12, 256).fit(X, torch.Generator().manual_seed(0))
     torch.testing.assert_close(look(X), look.space(X))
 
 
 def test_many_columns_are_seen_along_their_leading_axes_with_mean_variance_one():
     X = rows()
-    look = Look("euclidean", 12, 4).fit(X, torch.Generator().manual_seed(0))
+    look = ProjectedRows("euclidean", 12, 4).fit(X, torch.Generator().manual_seed(0))
     seen = look(X)
     assert seen.shape == (80, 4)
     assert abs(float(seen.var(0, correction=0).mean()) - 1) < 1e-4

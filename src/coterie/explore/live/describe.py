@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from coterie.explore.html_parts import counted
 from coterie.explore.live import answers as said
 from coterie.explore.live.change import Change
 from coterie.explore.live.metadata import Groups
@@ -17,7 +18,6 @@ from coterie.explore.markers import (
     plane_points,
 )
 from coterie.explore.palette import colours
-from coterie.explore.pieces import counted
 from coterie.explore.summary import cluster_title, method_name
 
 _COLUMN = "column-"

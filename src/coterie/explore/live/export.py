@@ -15,7 +15,7 @@ from coterie.data.readers.files import need
 from coterie.explore.live.describe import history_json
 from coterie.explore.live.session import Session
 from coterie.explore.report import write_report
-from coterie.methods.refined import RefinedModel
+from coterie.methods.refined_model import RefinedModel
 from coterie.store import atomic_path
 
 

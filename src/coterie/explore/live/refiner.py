@@ -11,7 +11,7 @@ from coterie.errors import InputError
 from coterie.explore.live.answers import Knowledge
 from coterie.explore.live.state import State
 from coterie.methods.refine import Refinement
-from coterie.methods.refined import RefinedModel
+from coterie.methods.refined_model import RefinedModel
 
 N_ASK = 12
 

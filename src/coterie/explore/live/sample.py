@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from coterie.errors import InputError
 from coterie.explore.live.state import State
+from coterie.explore.model_sample import ModelSample, read_means, read_sample
 from coterie.explore.projection import Projection, project
-from coterie.explore.reading import Reading, read_means, read_sample
 from coterie.explore.rows import Table
 from coterie.store import read_archive, write_archive
 
@@ -34,7 +34,7 @@ class Sample:
 
     Attributes
     ----------
-    reading : Reading
+    reading : ModelSample
         What the model says about the rows.
     projection : Projection
         Quick at first; `lay_out` replaces it by a better one.
@@ -46,7 +46,7 @@ class Sample:
         self, model: Any, table: Table, labels: NDArray[np.integer], max_rows: int, random_state: int = 0
     ) -> None:
         self._table, self._seed = table, random_state
-        self.reading: Reading = read_sample(model, table, labels, max_rows, random_state)
+        self.reading: ModelSample = read_sample(model, table, labels, max_rows, random_state)
         self.projection: Projection = project(self.reading.embedding, "pca")
         self.settled = False
         self._place = {row: at for at, row in enumerate(self.reading.rows.tolist())}
@@ -73,7 +73,7 @@ class Sample:
             )
         self.projection, self.settled = found, True
 
-    def read_as(self, state: State) -> Reading:
+    def read_as(self, state: State) -> ModelSample:
         """Return the sample as the present classes divide it; reads the rows again."""
         k, labels = len(state.numbers), state.positions()[self.rows]
         means, _ = read_means(self._table, self.rows, labels, self.reading.weights, k)

@@ -18,7 +18,7 @@ from coterie.explore.live.answers import MOST_ROWS, Apart, Class, Merge, Name, R
 from coterie.explore.live.change import Change
 from coterie.explore.live.export import EXPORTS
 from coterie.explore.live.guard import Guard, Keys
-from coterie.explore.live.looking import Looker
+from coterie.explore.live.row_details import RowDetails
 from coterie.explore.live.session import Session
 from coterie.explore.report import plotly_script, resource
 
@@ -56,7 +56,7 @@ def make_app(session: Session, keys: Keys) -> Any:
     app.add_exception_handler(RequestValidationError, _misread)
     app.add_exception_handler(HTTPException, _refused)
     _add_files(app)
-    _add_reading(app, session, Looker(session))
+    _add_reading(app, session, RowDetails(session))
     _add_answers(app, session)
     _add_exports(app, session)
     return Guard(app, keys)
@@ -105,7 +105,7 @@ def _file(kind: str, read: Callable[[], str]) -> Callable[[], Response]:
     return answer
 
 
-def _add_reading(app: FastAPI, session: Session, looker: Looker) -> None:
+def _add_reading(app: FastAPI, session: Session, looker: RowDetails) -> None:
     @app.get("/api/run")
     def run() -> Any:
         return describe.run_json(session)

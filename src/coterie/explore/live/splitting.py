@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 
 from coterie.errors import InputError
 from coterie.explore.rows import Table
-from coterie.methods.asking import side_by_side
+from coterie.methods.active_learning import side_by_side
 
 _MOST_ROWS = 1000
 _MOST_VALUES = 2**24

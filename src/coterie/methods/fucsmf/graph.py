@@ -21,9 +21,9 @@ from coterie.graph.metric import MetricSpace, fit_metric
 from coterie.nn.forward import FORWARD_ROWS
 from coterie.ops.anchors import simplex_weights, tied
 from coterie.ops.distances import closest
+from coterie.ops.distributed_rows import agreed
 from coterie.ops.kmeans import TensorRows, kmeans, spread_seeds
 from coterie.ops.pca import principal_axes
-from coterie.ops.shares import agreed
 from coterie.ops.sparse import gathered_rows
 
 PLACES = ("kmeans", "minibatch", "random")

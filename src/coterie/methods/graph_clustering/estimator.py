@@ -38,8 +38,8 @@ from coterie.graph.resampling import Resamples
 from coterie.methods.base import Assignment, Clusterer
 from coterie.methods.choosing.clusters import LEAST_ROWS, count_clusters, too_few_to_count
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, one_of, real, whole
-from coterie.ops.pieces import Pieces
-from coterie.ops.shares import agreed, gathered
+from coterie.ops.array_builder import ArrayBuilder
+from coterie.ops.distributed_rows import agreed, gathered
 from coterie.store import below, versions
 
 OUTLIER = -1
@@ -263,7 +263,7 @@ class GraphClustering(Clusterer):
             self.outlier_score_ = index.outlier_scores[nodes]
         else:
             together = current_collectives()
-            found: tuple[Pieces, ...] = (Pieces(), Pieces(), Pieces(), Pieces())
+            found: tuple[ArrayBuilder, ...] = (ArrayBuilder(), ArrayBuilder(), ArrayBuilder(), ArrayBuilder())
             for part in self._assigned(data, np.arange(data.n_rows)[share_of(data.n_rows, together)]):
                 values = part.labels, part.memberships.max(axis=1), part.outlier_scores, part.nodes
                 for pieces_, value in zip(found, values, strict=True):
@@ -351,7 +351,9 @@ class GraphClustering(Clusterer):
         ndarray of shape (n,)
             -1 for outliers where `outlier_threshold` asks for it.
         """
-        return Pieces.of(self._marked(part.labels, part.outlier_scores) for part in self._over(X)).joined()
+        return ArrayBuilder.of(
+            self._marked(part.labels, part.outlier_scores) for part in self._over(X)
+        ).joined()
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the memberships of rows: the confidence in the own cluster, the rest by the neighbours' votes.
@@ -365,7 +367,7 @@ class GraphClustering(Clusterer):
         ndarray of shape (n, k), float32
             Rows sum to one.
         """
-        return Pieces.of(part.memberships for part in self._over(X)).joined()
+        return ArrayBuilder.of(part.memberships for part in self._over(X)).joined()
 
     def assign(self, X: Any) -> Assignment:
         """Return the cluster of each row and how sure it is, in one pass over the rows.
@@ -379,7 +381,7 @@ class GraphClustering(Clusterer):
         Assignment
             `labels` as `predict` gives them, and `confidence`, the largest membership of `predict_proba`.
         """
-        labels, confidence = Pieces(), Pieces()
+        labels, confidence = ArrayBuilder(), ArrayBuilder()
         for part in self._over(X):
             labels.add(self._marked(part.labels, part.outlier_scores))
             confidence.add(part.memberships.max(axis=1))
@@ -397,7 +399,7 @@ class GraphClustering(Clusterer):
         ndarray of shape (n,)
             About 1 inside a cluster.
         """
-        return Pieces.of(part.outlier_scores for part in self._over(X)).joined()
+        return ArrayBuilder.of(part.outlier_scores for part in self._over(X)).joined()
 
     def transform(self, X: Any) -> np.ndarray:
         """Return rows as they are compared: scaled, in the metric that was chosen, along its principal axes.
@@ -416,7 +418,7 @@ class GraphClustering(Clusterer):
         data = self._check_input(X, reset=False)
         with thread_cap(self.n_threads):
             rows = self._comparable(data, np.arange(data.n_rows))
-            return Pieces.of(self.index_.embed(part) for part in rows).joined()
+            return ArrayBuilder.of(self.index_.embed(part) for part in rows).joined()
 
     # Saving
 

@@ -36,8 +36,8 @@ from coterie.methods.options import Options
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, whole
 from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.ops.distances import squared_distances
+from coterie.ops.distributed_rows import agreed
 from coterie.ops.memberships import calibrated_tau
-from coterie.ops.shares import agreed
 from coterie.store import below, versions
 
 _CORRUPT_WEIGHT = 0.5

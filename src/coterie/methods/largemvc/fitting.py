@@ -26,8 +26,8 @@ from coterie.methods.largemvc.passes import Passes
 from coterie.methods.largemvc.rows import Rows, SparseRows, scores, squares, sums
 from coterie.nn.forward import FORWARD_ROWS
 from coterie.ops.anchors import tied
+from coterie.ops.cluster_statistics import NearestRows, cluster_means
 from coterie.ops.distances import nearest, squared_distances
-from coterie.ops.groups import NearestRows, cluster_means
 from coterie.ops.kmeans import kmeans
 from coterie.ops.polar import clip_spectrum, polar
 

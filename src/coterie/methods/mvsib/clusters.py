@@ -13,8 +13,8 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from coterie.methods.mvsib.routing import Evidence, gather_evidence
+from coterie.ops.cluster_statistics import cluster_means
 from coterie.ops.distances import nearest
-from coterie.ops.groups import cluster_means
 from coterie.ops.kmeans import kmeans
 from coterie.ops.matching import match_centers
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from coterie.methods.mvsib.attraction import Pairs, same_cluster
-from coterie.ops.groups import count_and_sum
+from coterie.ops.cluster_statistics import count_and_sum
 
 _LINES = 512  # of a table of cosines at a time: what stays in the processor's cache
 

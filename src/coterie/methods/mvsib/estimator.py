@@ -26,10 +26,10 @@ from coterie.methods.params import Rule, a_kind_of, cluster_count, either, one_o
 from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
 from coterie.nn.forward import FORWARD_ROWS
 from coterie.nn.state import load_arrays, module_arrays, unfilled
+from coterie.ops.array_builder import ArrayBuilder
+from coterie.ops.cluster_statistics import NearestRows
 from coterie.ops.distances import exact_distances
-from coterie.ops.groups import NearestRows
 from coterie.ops.memberships import calibrated_tau
-from coterie.ops.pieces import Pieces
 from coterie.store import below
 
 ROUTES = ("not routed", "false negative", "hard negative")
@@ -197,7 +197,12 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         table = task.update()
         self.network_, self.view_agreement_ = parts.network, parts.agreement
         self.route_ = task.last_routes.numpy().astype(np.int64)
-        labels, doubts, sample, exemplars = Pieces(), Pieces(), Pieces(), NearestRows(self.n_clusters_)
+        labels, doubts, sample, exemplars = (
+            ArrayBuilder(),
+            ArrayBuilder(),
+            ArrayBuilder(),
+            NearestRows(self.n_clusters_),
+        )
         device, step = parts.network.centers.device, math.ceil(parts.batches.views.n_rows / SAMPLE_ROWS)
         for consensus, costs in self._costs(table.consensus):
             labels.add(costs.argmin(1))

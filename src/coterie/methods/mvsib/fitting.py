@@ -24,8 +24,8 @@ from coterie.methods.mvsib.network import MVSIBNetwork
 from coterie.methods.mvsib.pairing import JoinedPairs
 from coterie.methods.mvsib.settings import Settings
 from coterie.methods.mvsib.training import Beginning, MVSIBTask
-from coterie.methods.parts import RunParts
-from coterie.ops.shares import agreed, gathered
+from coterie.methods.run_setup import RunParts
+from coterie.ops.distributed_rows import agreed, gathered
 
 _COUNT_ROWS = 4096
 

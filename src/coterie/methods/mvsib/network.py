@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from coterie.graph.look import Look
+from coterie.graph.projected import ProjectedRows
 from coterie.nn.autoencoder import initialise, mlp, mlp_pair
 
 _LEAST = 1e-12
@@ -69,7 +69,7 @@ class MVSIBNetwork(nn.Module):
 
     def __init__(self, dims: Sequence[int], hidden: Sequence[int], n_code: int, n_clusters: int) -> None:
         super().__init__()
-        self.looks = nn.ModuleList([Look("euclidean", width, AXES) for width in dims])
+        self.looks = nn.ModuleList([ProjectedRows("euclidean", width, AXES) for width in dims])
         with torch.random.fork_rng(devices=[]):  # layers draw from the global generator as they are made
             couples = [mlp_pair(min(width, AXES), hidden, n_code) for width in dims]
             self.guess = mlp([n_code, max(1, n_code // 2), 1])
@@ -86,7 +86,7 @@ class MVSIBNetwork(nn.Module):
         self.idle.copy_(torch.from_numpy(idle))
         for v, look in enumerate(self.looks):
             own = sample[v][torch.from_numpy(present[:, v])]
-            cast(Look, look).fit(own if len(own) else sample[v], generator)
+            cast(ProjectedRows, look).fit(own if len(own) else sample[v], generator)
         for part in (*self.encoders, *self.decoders, self.guess):
             initialise(part, generator)
         return self
@@ -94,7 +94,7 @@ class MVSIBNetwork(nn.Module):
     @property
     def n_seen(self) -> int:
         """How many numbers the encoders see of a row, of all views together."""
-        return sum(cast(Look, look).n_seen for look in self.looks)
+        return sum(cast(ProjectedRows, look).n_seen for look in self.looks)
 
     @property
     def view_weights(self) -> Tensor:

@@ -12,7 +12,7 @@ from scipy import sparse
 from torch import Tensor
 
 from coterie.data.batches import Batches
-from coterie.engine.pairs import Pairs, running_sums
+from coterie.engine.neighbour_pairs import Pairs, running_sums
 
 _CHUNK = 2048
 _FINEST = 100

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from coterie.methods.mvsib.options import MVSIBOptions
-from coterie.methods.parts import RunSettings
+from coterie.methods.run_setup import RunSettings
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,9 @@ from coterie.methods.mvsib.pairing import JoinedPairs
 from coterie.methods.mvsib.routing import Evidence, Router
 from coterie.methods.mvsib.settings import Settings
 from coterie.nn.forward import passes
+from coterie.ops.cluster_statistics import cluster_means
 from coterie.ops.distances import nearest
-from coterie.ops.groups import cluster_means
-from coterie.ops.shares import even_parts, gathered, joined_tables, of_share
+from coterie.ops.distributed_rows import even_parts, gathered, joined_tables, of_share
 from coterie.store import below
 
 _FEWEST = 10

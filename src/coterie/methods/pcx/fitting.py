@@ -17,20 +17,20 @@ from coterie.data import Scaler, Views
 from coterie.data.autoscale import fit_scaler
 from coterie.data.batches import Batches
 from coterie.engine.distributed import current_collectives
-from coterie.engine.pairs import NeighbourPairs, search_pairs
+from coterie.engine.neighbour_pairs import NeighbourPairs, search_pairs
 from coterie.graph.initial import initial_labels
 from coterie.graph.metric import MetricChoice, axis_map, fit_metric
 from coterie.graph.model import N_NEIGHBORS
-from coterie.methods.parts import RunParts
 from coterie.methods.pcx import build
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.options import PCXOptions
 from coterie.methods.pcx.settings import Settings
 from coterie.methods.pcx.training import PCXTask, assign_rows
-from coterie.ops.groups import NearestRows
+from coterie.methods.run_setup import RunParts
+from coterie.ops.array_builder import ArrayBuilder
+from coterie.ops.cluster_statistics import NearestRows
+from coterie.ops.distributed_rows import gathered
 from coterie.ops.memberships import calibrated_tau
-from coterie.ops.pieces import Pieces
-from coterie.ops.shares import gathered
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def label_all(network: PCXNetwork, batches: Batches) -> Labelled:
     """Label every row and find the row nearest to each centroid, in one pass."""
     n_rows, collectives = batches.views.n_rows, batches.collectives
     first = share_of(n_rows, collectives).start
-    labels, inertia, exemplars = Pieces(), 0.0, NearestRows(len(network.centroids), first)
+    labels, inertia, exemplars = ArrayBuilder(), 0.0, NearestRows(len(network.centroids), first)
     for _, distances in assigned(network, batches):
         own = distances.min(1)
         labels.add(own.indices)

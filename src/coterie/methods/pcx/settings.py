@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coterie.methods.parts import RunSettings
 from coterie.methods.pcx.options import PCXOptions
+from coterie.methods.run_setup import RunSettings
 
 
 @dataclass(frozen=True)

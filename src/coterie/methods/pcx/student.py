@@ -22,11 +22,11 @@ from coterie.collectives import Collectives
 from coterie.data.batches import Batch, Batches
 from coterie.engine.adam import Adam
 from coterie.engine.loop import Loop
-from coterie.engine.pairs import Pairs
+from coterie.engine.neighbour_pairs import Pairs
 from coterie.methods.pcx import objective
 from coterie.nn.autoencoder import initialise, mlp
-from coterie.ops.pieces import Pieces
-from coterie.ops.shares import even_parts, gathered, joined, of_share
+from coterie.ops.array_builder import ArrayBuilder
+from coterie.ops.distributed_rows import even_parts, gathered, joined, of_share
 
 _LEARNING_RATE = 2e-3
 _TAUGHT = 0.2  # share of the epochs in which the start's clusters are taught
@@ -249,5 +249,5 @@ def correct(
     if loop.interrupted:
         raise KeyboardInterrupt
     with torch.no_grad():
-        found = Pieces.of(model(look(views)).argmax(1) for views in batches.in_order()).joined()
+        found = ArrayBuilder.of(model(look(views)).argmax(1) for views in batches.in_order()).joined()
         return torch.from_numpy(gathered(found, batches.views.n_rows, collectives)).to(labels.device)

@@ -14,7 +14,7 @@ from torch import Tensor
 from coterie.collectives import ALONE, Collectives
 from coterie.data.batches import Batch, Batches
 from coterie.engine.adam import Adam
-from coterie.engine.pairs import Pairs
+from coterie.engine.neighbour_pairs import Pairs
 from coterie.engine.schedule import mixed_seed
 from coterie.methods.pcx import objective
 from coterie.methods.pcx.network import PCXNetwork
@@ -22,12 +22,12 @@ from coterie.methods.pcx.settings import Settings
 from coterie.methods.pcx.student import correct
 from coterie.nn.contrast import neighbour_contrast
 from coterie.nn.forward import passes
+from coterie.ops.array_builder import ArrayBuilder
+from coterie.ops.cluster_statistics import count_and_sum, standing_points
 from coterie.ops.distances import exact_distances, nearest
-from coterie.ops.groups import count_and_sum, standing_points
+from coterie.ops.distributed_rows import agree, agreed, even_parts, gathered, joined, of_share
 from coterie.ops.kmeans import kmeans
 from coterie.ops.memberships import log_memberships
-from coterie.ops.pieces import Pieces
-from coterie.ops.shares import agree, agreed, even_parts, gathered, joined, of_share
 from coterie.store import below
 
 _SCALE_MEMORY = 0.99
@@ -238,7 +238,7 @@ class PCXTask:
 
     def encode_all(self) -> Tensor:
         """Return the codes of all rows, (n, d), in evaluation mode."""
-        mine = Pieces.of(
+        mine = ArrayBuilder.of(
             assign_rows(self.network, self._tensor(views))[0] for views in self.batches.in_order()
         )
         whole = gathered(mine.joined(), self.batches.views.n_rows, self.collectives)

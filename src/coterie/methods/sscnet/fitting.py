@@ -19,11 +19,11 @@ from coterie.data import Scaler, Views
 from coterie.data.autoscale import fit_scaler
 from coterie.data.batches import Batches
 from coterie.engine.distributed import current_collectives
-from coterie.engine.pairs import search_pairs
+from coterie.engine.neighbour_pairs import search_pairs
 from coterie.errors import InputError
-from coterie.graph.look import Look
 from coterie.graph.metric import MetricChoice, axis_map, fit_metric
-from coterie.methods.parts import RunParts
+from coterie.graph.projected import ProjectedRows
+from coterie.methods.run_setup import RunParts
 from coterie.methods.sscnet.blocks import SparseCoder
 from coterie.methods.sscnet.dictionaries import make_dictionary
 from coterie.methods.sscnet.landmarks import Landmarks
@@ -32,11 +32,11 @@ from coterie.methods.sscnet.settings import Settings
 from coterie.methods.sscnet.training import SSCTask
 from coterie.nn.autoencoder import as_image_shape, initialise
 from coterie.nn.forward import passes
+from coterie.ops.array_builder import ArrayBuilder
+from coterie.ops.cluster_statistics import NearestRows
 from coterie.ops.distances import squared_distances
-from coterie.ops.groups import NearestRows
+from coterie.ops.distributed_rows import gathered
 from coterie.ops.memberships import calibrated_tau
-from coterie.ops.pieces import Pieces
-from coterie.ops.shares import gathered
 from coterie.ops.stiefel import EigenLayers
 
 _BATCH_LAYERS = 3
@@ -118,7 +118,7 @@ def build_modules(params: Mapping[str, Any], kind: str, n_features: int, n_landm
     """Return the modules with all their buffers, untrained."""
     image_shape = _image_shape(params, n_features)
     k, n_blocks, options = params["n_clusters"], params["n_blocks"], params["options"]
-    look = Look(kind, n_features, None if image_shape is not None else AXES)
+    look = ProjectedRows(kind, n_features, None if image_shape is not None else AXES)
     n_dictionaries = 1 if options.share_blocks else max(1, n_blocks)
     with torch.random.fork_rng(devices=[]):  # layers draw from the global generator as they are made
         dictionaries = [
@@ -231,7 +231,7 @@ def describe(modules: Modules, batches: Batches) -> Described:
     """Label every row and gather what the codes tell, in one pass."""
     centers, n_atoms = modules.landmarks.centers, modules.network.coder.dictionary.n_atoms
     k, n_rows, collectives = len(centers), batches.views.n_rows, batches.collectives
-    labels, sparsity, errors = Pieces(), Pieces(), Pieces()
+    labels, sparsity, errors = ArrayBuilder(), ArrayBuilder(), ArrayBuilder()
     use = torch.zeros(k, n_atoms, dtype=torch.float64, device=centers.device)
     exemplars = NearestRows(k, share_of(n_rows, collectives).start)
     for part in told(modules.network, batches):

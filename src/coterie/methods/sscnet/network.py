@@ -7,7 +7,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from coterie.graph.look import Look
+from coterie.graph.projected import ProjectedRows
 from coterie.methods.sscnet.blocks import Coded, SparseCoder
 from coterie.nn.autoencoder import mlp
 
@@ -21,7 +21,7 @@ class SSCNetwork(nn.Module):
 
     Parameters
     ----------
-    look : Look
+    look : ProjectedRows
     coder : SparseCoder
     n_embedding : int
         p, width of the space in which neighbours are drawn together.
@@ -43,7 +43,7 @@ class SSCNetwork(nn.Module):
 
     spread: Tensor
 
-    def __init__(self, look: Look, coder: SparseCoder, n_embedding: int, n_clusters: int) -> None:
+    def __init__(self, look: ProjectedRows, coder: SparseCoder, n_embedding: int, n_clusters: int) -> None:
         super().__init__()
         self.look, self.coder = look, coder
         self.embed = mlp([coder.dictionary.n_atoms, *_EMBED, n_embedding])

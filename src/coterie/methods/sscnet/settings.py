@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coterie.methods.parts import RunSettings
+from coterie.methods.run_setup import RunSettings
 from coterie.methods.sscnet.options import SSCNetOptions
 
 

@@ -22,7 +22,7 @@ from coterie.methods.sscnet.settings import Settings
 from coterie.methods.sscnet.starting import best_start, looked_at
 from coterie.nn.contrast import neighbour_contrast
 from coterie.ops.affinity import knn_affinity
-from coterie.ops.shares import agree, joined, joined_tables, of_share
+from coterie.ops.distributed_rows import agree, joined, joined_tables, of_share
 from coterie.ops.stiefel import EigenLayers
 from coterie.store import below
 

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.ops.copies import first_copies, table_beyond_copies
+from coterie.ops.duplicates import first_copies, table_beyond_copies
 from coterie.ops.neighbours import neighbour_table
 
 

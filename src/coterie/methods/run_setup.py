@@ -13,7 +13,7 @@ from torch import Tensor
 
 from coterie.data import Scaler
 from coterie.data.batches import Batches
-from coterie.engine.pairs import Pairs
+from coterie.engine.neighbour_pairs import Pairs
 from coterie.engine.schedule import ENOUGH_EPOCHS, LEAST_STEPS, auto_epochs
 from coterie.methods.options import Options
 

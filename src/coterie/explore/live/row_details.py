@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from coterie.errors import InputError
 from coterie.explore.live.session import Session
+from coterie.explore.model_sample import brightness, decoded_exemplars, first_and_second
 from coterie.explore.pictures import data_uri, to_pixels
-from coterie.explore.reading import brightness, decoded_exemplars, first_and_second
 from coterie.explore.summary import Cluster, describe_clusters
 
 _STRONGEST = 5
 _ROWS_FOR_BRIGHTNESS = 300
 
 
-class Looker:
+class RowDetails:
     """Describes rows and clusters of a session.
 
     Parameters

@@ -76,7 +76,7 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Course:
+class TrainingMetrics:
     """All that was measured.
 
     Attributes
@@ -95,7 +95,7 @@ class Course:
     amounts: list[Measure]
 
 
-def read_course(training: Training, views: Sequence[str]) -> Course | None:
+def read_course(training: Training, views: Sequence[str]) -> TrainingMetrics | None:
     """Pick from the curves of a training those whose meaning is known; None where there is none.
 
     Parameters
@@ -127,7 +127,7 @@ def read_course(training: Training, views: Sequence[str]) -> Course | None:
             Measure(*meanings[name], _values(curves[name])[first:]) for name in meanings if name in curves
         ]
 
-    return Course(first + 1, training.steps - first, measures(shares), measures(_AMOUNTS))
+    return TrainingMetrics(first + 1, training.steps - first, measures(shares), measures(_AMOUNTS))
 
 
 def _first(curve: Curve) -> int:

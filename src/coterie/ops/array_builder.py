@@ -13,7 +13,7 @@ from torch import Tensor
 _GROWTH = 1.5
 
 
-class Pieces:
+class ArrayBuilder:
     """One array that grows by pieces.
 
     A list of them would keep small arrays alive between the large ones that come and go as they are made, and memory
@@ -21,7 +21,7 @@ class Pieces:
 
     Examples
     --------
-    >>> found = Pieces()
+    >>> found = ArrayBuilder()
     >>> for piece in ([1, 2], [3]):
     ...     found.add(np.array(piece))
     >>> found.joined()

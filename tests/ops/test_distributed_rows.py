@@ -8,9 +8,9 @@ from tests.together import in_threads
 
 from coterie.collectives import ALONE, share_of
 from coterie.data.batches import Batch
-from coterie.ops.groups import NearestRows
+from coterie.ops.cluster_statistics import NearestRows
+from coterie.ops.distributed_rows import agree, agreed, gathered, joined, joined_tables, of_share
 from coterie.ops.neighbours import neighbour_table
-from coterie.ops.shares import agree, agreed, gathered, joined, joined_tables, of_share
 from coterie.ops.sparse import gathered_rows
 
 

@@ -20,7 +20,7 @@ _EDGES = (1, 99)
 
 
 @dataclass(frozen=True)
-class Reading:
+class ModelSample:
     """What the model says about the sampled rows.
 
     Attributes
@@ -101,7 +101,7 @@ class Thumbnails:
 
 def read_sample(
     model: Any, table: Table, labels: NDArray[np.integer], max_rows: int, random_state: int
-) -> Reading:
+) -> ModelSample:
     """Draw rows of every cluster, and ask the model about them and about the exemplars."""
     exemplars = np.asarray(getattr(model, "exemplar_indices_", ()), dtype=np.int64)
     known = {c: int(row) for c, row in enumerate(exemplars) if row >= 0}
@@ -118,7 +118,7 @@ def read_sample(
         embeddings.append(np.asarray(model.transform(given), dtype=np.float64))
     means, present = read_means(table, rows, mine, weights, k)
     confidence, second = first_and_second(np.concatenate(memberships), mine)
-    return Reading(
+    return ModelSample(
         rows,
         mine,
         confidence,

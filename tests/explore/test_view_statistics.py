@@ -9,7 +9,7 @@ from benchmarks.making import make
 from coterie import LargeMvCNet, write_report
 from coterie.data.scaling import MODES
 from coterie.explore.view_panel import SCALINGS, views_panel
-from coterie.explore.viewing import read_viewing
+from coterie.explore.view_statistics import read_viewing
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 import torch
 
-from coterie.ops.groups import cluster_means, standing_points
+from coterie.ops.cluster_statistics import cluster_means, standing_points
 
 
 def rings(n_rows: int = 80) -> tuple[torch.Tensor, torch.Tensor]:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from coterie.explore.course import read_course
 from coterie.explore.figures import course_figure
 from coterie.explore.training import read_history
+from coterie.explore.training_metrics import read_course
 
 HISTORY = [
     {"phase": "warm-up", "loss": 3.0},

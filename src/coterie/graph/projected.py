@@ -13,7 +13,7 @@ from coterie.ops.pca import principal_axes
 _LEAST_SPREAD = 1e-12
 
 
-class Look(nn.Module):
+class ProjectedRows(nn.Module):
     """What a network sees of a row: its place in a metric space, along the leading principal axes.
 
     Wide rows become `n_axes` numbers of mean variance one, so that a network costs the same whatever the width
@@ -45,7 +45,7 @@ class Look(nn.Module):
         self.register_buffer("spread", torch.ones(()))
 
     @torch.no_grad()
-    def fit(self, sample: Tensor, generator: torch.Generator) -> Look:
+    def fit(self, sample: Tensor, generator: torch.Generator) -> ProjectedRows:
         """Learn the space and the axes from a sample of rows."""
         seen = self.space.fit(sample)(sample)
         if not self.whole:

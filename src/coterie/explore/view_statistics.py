@@ -52,7 +52,7 @@ class CorruptRow:
 
 
 @dataclass(frozen=True)
-class Viewing:
+class ViewStatistics:
     """All views.
 
     Attributes
@@ -78,7 +78,7 @@ def read_viewing(
     missing: NDArray[np.floating] | None = None,
     *,
     sampled: bool = False,
-) -> Viewing | None:
+) -> ViewStatistics | None:
     """Collect what a model says about its views; None where it has one view or says nothing.
 
     Parameters
@@ -118,4 +118,4 @@ def read_viewing(
     rows, views = np.nonzero(noise)
     order = np.argsort(weights[rows, views], kind="stable")[:_MOST_CORRUPT]
     worst = [CorruptRow(int(rows[i]), names[views[i]], float(weights[rows[i], views[i]])) for i in order]
-    return Viewing(facts, agreement, worst, estimated=sampled and not judges)
+    return ViewStatistics(facts, agreement, worst, estimated=sampled and not judges)

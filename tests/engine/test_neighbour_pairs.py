@@ -3,7 +3,7 @@ import torch
 
 from coterie.data import Scaler, as_views
 from coterie.data.batches import Batches
-from coterie.engine.pairs import NeighbourPairs
+from coterie.engine.neighbour_pairs import NeighbourPairs
 from coterie.ops.neighbours import neighbour_table, shared_neighbours
 
 

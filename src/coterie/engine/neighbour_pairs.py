@@ -12,9 +12,9 @@ from torch import Tensor
 
 from coterie.collectives import share_of
 from coterie.data.batches import Batches
-from coterie.ops.copies import table_beyond_copies
+from coterie.ops.distributed_rows import gathered
+from coterie.ops.duplicates import table_beyond_copies
 from coterie.ops.neighbours import shared_neighbours
-from coterie.ops.shares import gathered
 
 
 class Pairs:
