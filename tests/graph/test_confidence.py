@@ -18,7 +18,7 @@ from coterie.graph.confidence import (
 )
 from coterie.graph.initial import graph_of_rows
 from coterie.graph.quality import row_ties
-from coterie.graph.resampling import Resamples
+from coterie.graph.resampling import resampled_partitions
 
 SEEDS = st.integers(0, 2**16)
 
@@ -85,17 +85,17 @@ def test_matched_labels_are_the_same_clusters():
 
 
 def resamples_of(graph, n_clusters, n_resamples, seed=0):
-    return Resamples(graph, n_clusters, n_resamples=n_resamples, seed=seed)
+    return resampled_partitions(graph, n_clusters, n_resamples=n_resamples, seed=seed)
 
 
 def test_islands_stay_what_they_are_in_every_resampled_graph():
     graph, truth = islands(12, 15, 10)
-    np.testing.assert_array_equal(resampled_agreement(truth, resamples_of(graph, 3, 6), 3, 0.5), 1)
+    np.testing.assert_array_equal(resampled_agreement(truth, resamples_of(graph, 3, 6), 3), 1)
 
 
 def test_rows_at_a_blurred_border_agree_less_than_rows_inside(bridged):
     graph, labels, depth = bridged
-    agreement = resampled_agreement(labels, resamples_of(graph, 2, 20, seed=0), 2, 0.5)
+    agreement = resampled_agreement(labels, resamples_of(graph, 2, 20, seed=0), 2)
     assert agreement[depth > 3].mean() > 0.99
     assert agreement[depth < 0.7].mean() < agreement[depth > 3].mean() - 0.03
 
@@ -103,19 +103,17 @@ def test_rows_at_a_blurred_border_agree_less_than_rows_inside(bridged):
 def test_agreement_is_the_share_of_resampled_graphs_in_which_a_row_stays(bridged):
     graph, labels, _ = bridged
     naive = np.zeros(len(labels))
-    for again in resamples_of(graph, 2, 4, seed=5).best(0.5):
+    for again in resamples_of(graph, 2, 4, seed=5):
         same = again == labels
         naive += same if same.mean() > 0.5 else ~same
-    np.testing.assert_allclose(
-        resampled_agreement(labels, resamples_of(graph, 2, 4, seed=5), 2, 0.5), naive / 4
-    )
+    np.testing.assert_allclose(resampled_agreement(labels, resamples_of(graph, 2, 4, seed=5), 2), naive / 4)
 
 
 def test_confidence_is_higher_inside_than_at_the_border_and_matches_the_agreement_on_average(bridged):
     graph, labels, depth = bridged
-    calibration = calibrate(graph, labels, 2, resamples_of(graph, 2, 20))
+    calibration = calibrate(graph, labels, 2, n_resamples=20, seed=0)
     confidence = calibration.confidence(row_ties(graph, labels, 2), labels)
-    agreement = resampled_agreement(labels, resamples_of(graph, 2, 20, seed=0), 2, 0.5)
+    agreement = resampled_agreement(labels, resamples_of(graph, 2, 20, seed=0), 2)
     assert confidence[depth > 3].mean() > confidence[depth < 0.7].mean() + 0.03
     assert confidence.mean() == pytest.approx(agreement.mean(), abs=0.02)
     assert ((confidence >= 0.5) & (confidence <= 1)).all()
@@ -124,8 +122,8 @@ def test_confidence_is_higher_inside_than_at_the_border_and_matches_the_agreemen
 
 def test_stability_is_the_mean_agreement_of_a_cluster(bridged):
     graph, labels, _ = bridged
-    agreement = resampled_agreement(labels, resamples_of(graph, 2, 5, seed=0), 2, 0.5)
-    calibration = calibrate(graph, labels, 2, resamples_of(graph, 2, 5))
+    agreement = resampled_agreement(labels, resamples_of(graph, 2, 5, seed=0), 2)
+    calibration = calibrate(graph, labels, 2, n_resamples=5, seed=0)
     np.testing.assert_allclose(calibration.stability, [agreement[labels == c].mean() for c in range(2)])
 
 
@@ -143,5 +141,5 @@ def test_without_resamples_or_choice_the_confidence_is_the_share_of_votes(k, n_r
     graph = graph_of_rows(blobs([4, 4, 4])[0], 3).matrix
     labels = np.arange(12) % k
     votes = row_ties(graph, labels, k)
-    found = calibrate(graph, labels, k, resamples_of(graph, k, n_resamples)).confidence(votes, labels)
+    found = calibrate(graph, labels, k, n_resamples=n_resamples, seed=0).confidence(votes, labels)
     np.testing.assert_allclose(found, np.maximum(share_of_own(votes, labels), 1 / k), rtol=1e-4)

@@ -18,7 +18,6 @@ from coterie.graph.model import (
     outlier_ratio,
     pieces,
 )
-from coterie.graph.resampling import Resamples
 from coterie.metrics import accuracy
 
 
@@ -27,8 +26,7 @@ def index_of(rows, n_clusters):
     data = as_views(rows)
     graph = build_graph(data, seed=0)
     chosen = partition(graph.joined.matrix, n_clusters, seed=0, layers=graph.joined.layer_matrices())
-    resamples = Resamples(graph.joined.matrix, n_clusters, n_resamples=3, seed=0)
-    calibration = calibrate(graph.joined.matrix, chosen.labels, n_clusters, resamples)
+    calibration = calibrate(graph.joined.matrix, chosen.labels, n_clusters, n_resamples=3, seed=0)
     return GraphIndex.build(graph, chosen.labels, calibration, 10), data, graph
 
 

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.metrics import adjusted_rand_score
 from tests.graph.planted import blobs
 
+from coterie.graph.candidates import merged_candidates
 from coterie.graph.initial import graph_of_rows
 from coterie.graph.quality import Quality
-from coterie.graph.resampling import Resamples, resampled, resampled_candidates
+from coterie.graph.resampling import partition_once, resampled, resampled_partitions
 
 
 @pytest.fixture(scope="module")
@@ -26,44 +26,23 @@ def test_a_resampled_graph_has_the_same_edges_symmetric_and_other_weights_of_the
     assert abs(again - resampled(graph, seed=0)).max() == 0
 
 
-def test_candidates_have_all_clusters_and_the_quality_of_their_labels(graph):
-    for labels, quality in resampled_candidates(graph, 3, seed=1):
-        assert np.unique(labels).tolist() == [0, 1, 2]
-        assert quality == Quality.of(graph, labels, 3)
+def test_a_partition_is_refined_and_has_all_clusters(graph):
+    labels = partition_once(graph, 3, seed=1)
+    assert np.unique(labels).tolist() == [0, 1, 2]
+    scores = []
+    for _, proposed in merged_candidates(graph, 3, 1, (4.0,)):
+        scores.append(Quality.of(graph, proposed, 3).score)
+    assert Quality.of(graph, labels, 3).score >= max(scores)
 
 
-def test_the_best_partition_of_a_resample_has_the_highest_score_there(graph):
-    resamples = Resamples(graph, 3, n_resamples=4, seed=2)
-    for b, best in enumerate(resamples.best(0.75)):
-        again = resampled(graph, 2 + b)
-        scores = [
-            Quality.of(again, one.labels, 3).score(0.75) for one in resampled_candidates(again, 3, 2 + b)
-        ]
-        assert Quality.of(again, best, 3).score(0.75) == pytest.approx(max(scores))
+def test_each_resampled_graph_is_partitioned_by_its_own_edges(graph):
+    partitions = resampled_partitions(graph, 3, n_resamples=3, seed=2)
+    for b, labels in enumerate(partitions):
+        np.testing.assert_array_equal(labels, partition_once(resampled(graph, 2 + b), 3, 2 + b))
+    assert any((partitions[0] != other).any() for other in partitions[1:])
 
 
-def test_recurrence_is_the_rand_index_of_the_most_similar_candidate(graph):
-    labels = np.arange(graph.shape[0]) * 3 // graph.shape[0]
-    resamples = Resamples(graph, 3, n_resamples=3, seed=0)
-    naive = [
-        max(
-            adjusted_rand_score(labels, one.labels) for one in resampled_candidates(resampled(graph, b), 3, b)
-        )
-        for b in range(3)
-    ]
-    np.testing.assert_allclose(resamples.recurrence(labels), naive)
-
-
-def test_nothing_is_partitioned_before_it_is_asked_for(graph, monkeypatch):
-    monkeypatch.setattr("coterie.graph.resampling.merged_candidates", None)
-    resamples = Resamples(graph, 3, n_resamples=2, seed=0)
-    assert len(resamples) == 2
-    with pytest.raises(TypeError, match="not callable"):
-        resamples.best(0.5)
-
-
-def test_a_graph_with_too_many_communities_still_has_a_candidate(monkeypatch):
+def test_a_graph_with_too_many_communities_still_has_a_partition(monkeypatch):
     monkeypatch.setattr("coterie.graph.candidates.MOST_COMMUNITIES", 2)
     pairs = sparse.csr_matrix(np.kron(np.eye(6), [[0.0, 1.0], [1.0, 0.0]]))
-    (only,) = resampled_candidates(pairs, 4, seed=0)
-    assert np.unique(only.labels).tolist() == [0, 1, 2, 3]
+    assert np.unique(partition_once(pairs, 4, seed=0)).tolist() == [0, 1, 2, 3]

@@ -16,7 +16,7 @@ from scipy.special import xlogy
 from sklearn.cluster import KMeans
 
 from coterie.data.scaling import unit_rows
-from coterie.graph.quality import Quality, block_likelihood, block_weights, row_ties
+from coterie.graph.quality import SIZE_EXPONENT, Quality, block_likelihood, block_weights, row_ties
 
 RESOLUTIONS = (1.0, 4.0, 16.0)
 LINKAGES = ("modularity", "average")
@@ -219,7 +219,6 @@ def search_communities(
     fine: np.ndarray,
     labels: np.ndarray,
     n_clusters: int,
-    exponent: float,
 ) -> np.ndarray:
     """Move whole communities to another cluster while the mean J over layers rises, and return the labels (n,).
 
@@ -234,15 +233,13 @@ def search_communities(
     labels : ndarray of shape (n,)
         No cluster is empty.
     n_clusters : int
-    exponent : float
-        Of the entropy in J.
 
     Examples
     --------
     >>> pairs = np.kron(np.eye(2), np.full((10, 10), 0.1))
     >>> groups = sparse.csr_matrix(np.kron(np.eye(4), np.ones((5, 5))) + pairs)
     >>> fine, wrong = np.repeat(range(4), 5), np.repeat([0, 1, 1, 1], 5)
-    >>> search_communities([groups], fine, wrong, 2, 0.5)[::5]
+    >>> search_communities([groups], fine, wrong, 2)[::5]
     array([0, 0, 1, 1])
     """
     count = int(fine.max()) + 1
@@ -263,7 +260,7 @@ def search_communities(
             own = cluster[one]
             if sizes[own] == 1:
                 continue
-            scores = np.dot(weights, [table.scores(one, own, exponent) for table in tables])
+            scores = np.dot(weights, [table.scores(one, own) for table in tables])
             ties = np.dot(weights, [table.ties[one] for table in tables])
             far = np.argsort(-ties, kind="stable")[_NEAR:]
             scores[far[far != own]] = -np.inf
@@ -296,7 +293,7 @@ class _Ties:
         self.ties = self.table @ members
         self.blocks = members.T @ self.ties
 
-    def scores(self, one: int, own: int, exponent: float) -> np.ndarray:
+    def scores(self, one: int, own: int) -> np.ndarray:
         """Return J with a community in each of the clusters, (k,); only the lines of two clusters differ."""
         inside, volume = self.table[one, one], self.volumes[one]
         others, blocks = self._without(one, own)
@@ -308,7 +305,7 @@ class _Ties:
         volumes[own] = max(volumes[own] - volume, 0.0)
         terms = _x_log_x(volumes)
         entropy = np.maximum(terms - _x_log_x(volumes + volume) - terms.sum(), np.finfo(float).tiny)
-        return np.asarray((sums + 2 * entropy) / entropy**exponent)
+        return np.asarray((sums + 2 * entropy) / entropy**SIZE_EXPONENT)
 
     def move(self, one: int, own: int, other: int) -> None:
         """Take a community from its own cluster to another."""

@@ -26,25 +26,22 @@ from coterie.graph.candidates import (
 )
 from coterie.graph.matching import adjusted_rand, matched, shared_rows
 from coterie.graph.quality import Quality
-from coterie.graph.resampling import N_RESAMPLES, Resamples
 
-EXPONENTS = (0.5, 0.7)
 _LEAST_TRIALS, _MOST_TRIALS = 2, 8
 _ALIKE = 0.9
 _TRIAL_ROWS = 20_000
 _SPECTRAL_ROWS = 5_000
 _SPECTRAL_STARTS = 3
 _LEAST_SHARE = 0.05
-_RECURS = 0.8
 _SEARCHED = 3
 _SEARCH_RESOLUTION = 16.0
 
 
 class Tried(NamedTuple):
-    """A candidate: where it comes from, its J for each exponent, its quality on the whole graph, its labels."""
+    """A candidate: where it comes from, its J, its quality on the whole graph, its labels."""
 
     origin: str
-    scores: tuple[float, ...]
+    score: float
     quality: Quality
     labels: np.ndarray
 
@@ -60,8 +57,6 @@ class Partition:
     quality : Quality
     origin : str
         How the partition was found.
-    exponent : float
-        Of the entropy in the J by which it was chosen.
     tried : tuple of Tried
         Every candidate.
     """
@@ -69,7 +64,6 @@ class Partition:
     labels: np.ndarray
     quality: Quality
     origin: str
-    exponent: float
     tried: tuple[Tried, ...]
 
 
@@ -79,17 +73,13 @@ def partition(
     *,
     seed: int,
     layers: Sequence[sparse.csr_matrix] = (),
-    resamples: Resamples | None = None,
 ) -> Partition:
-    r"""Return the partition of a symmetric graph into k clusters with the highest :math:`J = I / H^\alpha`.
+    r"""Return the partition of a symmetric graph into k clusters with the highest :math:`J = I / H^{2/3}`.
 
     Candidates are communities at three resolutions, merged to k clusters by two linkages, and, up to 5,000 rows,
     spectral clustering; each is refined row by row. Of the best three, whole communities are moved to other clusters
     while J rises; and candidates that are like the best one vote. Graphs are searched from two seeds, small ones from
     up to eight, for there a single row decides more.
-
-    The exponent :math:`\alpha` is 0.5, which suits clusters of similar size, or 0.7, which suits very different ones.
-    Where the two disagree, resampled graphs decide (`choose_exponent`).
 
     A graph of several layers, one a view and one of all views concatenated, is also partitioned by its last layer
     alone, and J is the weighted mean over layers, :math:`\sum_l w_l J_l / \sum_l w_l`. So a view that cannot tell two
@@ -106,8 +96,6 @@ def partition(
     seed : int
     layers : sequence of sparse matrix of shape (n, n)
         Whose sum the graph is; none where there is a single view.
-    resamples : Resamples, optional
-        Of the graph; by default five.
 
     Examples
     --------
@@ -121,12 +109,12 @@ def partition(
 
     def scored(origin: str, labels: np.ndarray) -> Tried:
         quality = Quality.of(graph, labels, n_clusters)
-        return Tried(origin, mean_scores(judged, labels, n_clusters), quality, labels)
+        return Tried(origin, mean_score(judged, labels, n_clusters), quality, labels)
 
     if n_clusters in (1, n_rows):
         labels = np.zeros(n_rows, dtype=np.int64) if n_clusters == 1 else np.arange(n_rows)
         only = scored("trivial", labels)
-        return Partition(labels, only.quality, only.origin, EXPONENTS[0], (only,))
+        return Partition(labels, only.quality, only.origin, (only,))
     islands = large_islands(graph, n_clusters)
 
     def refined(proposals: Iterable[tuple[str, np.ndarray]]) -> list[Tried]:
@@ -150,55 +138,19 @@ def partition(
         absorbed = absorbed_communities(graph, n_clusters, seed)
         tried = [scored("absorbed communities", refine_labels(graph, absorbed, n_clusters, rng))]
     fine = communities(graph, _SEARCH_RESOLUTION, seed)
-    tried.sort(key=lambda one: -one.scores[0])
+    tried.sort(key=lambda one: -one.score)
     later = [
         (
             f"{one.origin}, communities moved",
-            search_communities(judged, fine, one.labels, n_clusters, EXPONENTS[0]),
+            search_communities(judged, fine, one.labels, n_clusters),
         )
         for one in tried[:_SEARCHED]
     ]
     later.append(("vote", vote_of_similar([one.labels for one in tried], n_clusters)))
     tried += refined(later)
 
-    def highest(place: int) -> Tried:
-        return max(tried, key=lambda one: one.scores[place])
-
-    best = [highest(place) for place in range(len(EXPONENTS))]
-    if resamples is None or len(resamples) == 0:
-        resamples = Resamples(graph, n_clusters, n_resamples=N_RESAMPLES, seed=seed, layers=layers)
-    chosen = choose_exponent([one.labels for one in best], resamples)
-    winner = best[chosen]
-    return Partition(
-        renumbered(winner.labels), winner.quality, winner.origin, EXPONENTS[chosen], tuple(tried)
-    )
-
-
-def choose_exponent(partitions: Sequence[np.ndarray], resamples: Resamples) -> int:
-    """Return which of two partitions (n,) to take: the first, unless the second comes back more in resampled graphs.
-
-    A partition recurs in a resampled graph as far as one of the candidates of that graph is like it. The first is
-    kept where its mean recurrence is 0.8 or more; else the second is taken where its own is higher by more than one
-    standard error. Where sizes are very different, a judge that prefers even sizes cuts large clusters somewhere, and
-    elsewhere in every resample.
-
-    Examples
-    --------
-    >>> graph = sparse.csr_matrix(np.kron(np.diag([1.0, 1.0, 1.0]), np.ones((6, 6))))
-    >>> islands, cut = np.repeat([0, 1, 2], 6), np.repeat([0, 1, 0], [12, 3, 3])
-    >>> resamples = Resamples(graph, 3, n_resamples=3, seed=0)
-    >>> choose_exponent([cut, islands], resamples), choose_exponent([islands, cut], resamples)
-    (1, 0)
-    """
-    first, second = (renumbered(labels) for labels in partitions)
-    if (first == second).all():
-        return 0
-    recurrence = resamples.recurrence(first)
-    if recurrence.mean() >= _RECURS:
-        return 0
-    gains = resamples.recurrence(second) - recurrence
-    error = gains.std(ddof=1) / len(gains) ** 0.5 if len(gains) > 1 else 0.0
-    return int(gains.mean() > error)
+    winner = max(tried, key=lambda one: one.score)
+    return Partition(renumbered(winner.labels), winner.quality, winner.origin, tuple(tried))
 
 
 def vote_of_similar(partitions: Sequence[np.ndarray], n_clusters: int) -> np.ndarray:
@@ -222,24 +174,18 @@ def vote_of_similar(partitions: Sequence[np.ndarray], n_clusters: int) -> np.nda
     return votes.argmax(axis=1)
 
 
-def mean_scores(
-    layers: Sequence[sparse.csr_matrix], labels: np.ndarray, n_clusters: int
-) -> tuple[float, ...]:
-    """Return for each exponent the mean of J over the layers of a graph, by their weight.
+def mean_score(layers: Sequence[sparse.csr_matrix], labels: np.ndarray, n_clusters: int) -> float:
+    """Return the mean of J over the layers of a graph, by their weight.
 
     Examples
     --------
     >>> islands, noise = sparse.csr_matrix(np.kron(np.eye(2), np.ones((2, 2)))), sparse.csr_matrix(np.ones((4, 4)))
-    >>> round(mean_scores([islands, noise], np.array([0, 0, 1, 1]), 2)[0], 4)  # a third of what the islands say
-    0.2775
+    >>> round(mean_score([islands, noise], np.array([0, 0, 1, 1]), 2), 4)  # a third of what the islands say
+    0.295
     """
     weights = [float(layer.sum()) for layer in layers]
-    whole = max(sum(weights), np.finfo(float).tiny)
-    qualities = [Quality.of(layer, labels, n_clusters) for layer in layers]
-    return tuple(
-        float(np.dot(weights, [quality.score(exponent) for quality in qualities])) / whole
-        for exponent in EXPONENTS
-    )
+    scores = [Quality.of(layer, labels, n_clusters).score for layer in layers]
+    return float(np.dot(weights, scores)) / max(sum(weights), np.finfo(float).tiny)
 
 
 def propose(

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from coterie.graph.matching import matched
 from coterie.graph.quality import row_ties
-from coterie.graph.resampling import Resamples
+from coterie.graph.resampling import resampled_partitions
 
 _KNOTS = 64
 _LESS = 1e-5
@@ -96,45 +97,30 @@ def memberships(votes: np.ndarray, labels: np.ndarray, confidence: np.ndarray) -
     return found
 
 
-def resampled_agreement(
-    labels: np.ndarray, resamples: Resamples, n_clusters: int, exponent: float
-) -> np.ndarray:
-    """Return how often each row stays in its cluster, (n,), over resampled graphs.
+def resampled_agreement(labels: np.ndarray, resamples: Sequence[np.ndarray], n_clusters: int) -> np.ndarray:
+    """Return how often each row stays in its cluster, (n,), over partitions (n,) of resampled graphs.
 
     Clusters of a resample are matched to the labels by the rows they share.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n,)
-    resamples : Resamples
-    n_clusters : int
-    exponent : float
-        Of the J by which the partition of each resample is chosen.
     """
-    stays = [matched(labels, again, n_clusters) == labels for again in resamples.best(exponent)]
+    stays = [matched(labels, again, n_clusters) == labels for again in resamples]
     return np.mean(stays, axis=0)
 
 
 def calibrate(
-    graph: sparse.csr_matrix,
-    labels: np.ndarray,
-    n_clusters: int,
-    resamples: Resamples,
-    *,
-    exponent: float = 0.5,
+    graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int, *, n_resamples: int, seed: int
 ) -> Calibration:
     """Fit the map from a row's votes to its confidence on resampled graphs; without any, it is the identity.
 
     Examples
     --------
     >>> graph = sparse.csr_matrix(np.kron(np.eye(2), np.ones((5, 5))))
-    >>> labels = np.repeat([0, 1], 5)
-    >>> calibrate(graph, labels, 2, Resamples(graph, 2, n_resamples=3, seed=0)).stability
+    >>> calibrate(graph, np.repeat([0, 1], 5), 2, n_resamples=3, seed=0).stability
     array([1., 1.])
     """
-    if n_clusters == 1 or len(resamples) == 0 or n_clusters == len(labels):
+    if n_clusters == 1 or n_resamples == 0 or n_clusters == len(labels):
         return Calibration(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.ones(n_clusters))
-    agreement = resampled_agreement(labels, resamples, n_clusters, exponent)
+    resamples = resampled_partitions(graph, n_clusters, n_resamples=n_resamples, seed=seed)
+    agreement = resampled_agreement(labels, resamples, n_clusters)
     sizes = np.maximum(np.bincount(labels, minlength=n_clusters), 1)
     stability = np.bincount(labels, agreement, n_clusters) / sizes
     share = share_of_own(row_ties(graph, labels, n_clusters), labels)

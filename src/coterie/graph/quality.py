@@ -11,6 +11,8 @@ from scipy import sparse
 
 _TINY = np.finfo(float).tiny
 _SMOOTHING = 1e-9
+SIZE_EXPONENT = 2 / 3
+"""How much J allows for clusters of different sizes: 0 prefers even ones, 1 uneven ones."""
 
 
 def row_ties(graph: sparse.csr_matrix, labels: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -68,14 +70,14 @@ class Quality:
       the clusters of its neighbours, in nats. It is the log-likelihood per edge of a degree-corrected block model
       (Karrer and Newman 2011);
     - `entropy` :math:`H = -\sum_a p_a \log p_a` of the volumes, the most that I can be;
-    - `score` :math:`J_\alpha = I / H^\alpha`: I prefers clusters of even size and the share I / H uneven ones; the
-      exponent is how much unevenness is allowed for. It decides between candidates.
+    - `score` :math:`J = I / H^{2/3}`, which decides between candidates. I alone prefers clusters of even size and
+      cuts large ones; the share I / H prefers uneven sizes and merges clusters that are close.
 
     Examples
     --------
     >>> two_islands = Quality.of_blocks(np.array([[4.0, 0.0], [0.0, 4.0]]))
-    >>> two_islands.modularity, two_islands.normalised_cut, round(two_islands.score(0.5), 4)
-    (0.5, 0.0, 0.8326)
+    >>> two_islands.modularity, two_islands.normalised_cut, round(two_islands.score, 4)
+    (0.5, 0.0, 0.885)
     """
 
     modularity: float
@@ -104,6 +106,7 @@ class Quality:
         """Return the quality of a partition of a symmetric graph."""
         return cls.of_blocks(block_weights(graph, labels, n_clusters))
 
-    def score(self, exponent: float) -> float:
-        """Return block information over a power of the entropy, J; 0 for a single cluster."""
-        return self.information / self.entropy**exponent if self.entropy > 0 else 0.0
+    @property
+    def score(self) -> float:
+        """Block information over a power of the entropy, J; 0 for a single cluster."""
+        return self.information / self.entropy**SIZE_EXPONENT if self.entropy > 0 else 0.0

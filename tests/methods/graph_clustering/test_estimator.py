@@ -105,7 +105,7 @@ def test_fitted_attributes_have_their_shapes(fitted):
     assert fitted.seed_ == 0
     assert fitted.metric_.kind == "euclidean"
     best = max(fitted.history_, key=lambda record: record["score"])
-    assert best["score"] == pytest.approx(fitted.quality_.score(0.5))
+    assert best["score"] == pytest.approx(fitted.quality_.score)
     assert best["modularity"] == fitted.quality_.modularity
 
 

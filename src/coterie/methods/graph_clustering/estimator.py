@@ -17,7 +17,7 @@ from coterie.collectives import share_of
 from coterie.data import Views
 from coterie.engine.device import thread_cap
 from coterie.engine.distributed import current_collectives
-from coterie.graph.choose import EXPONENTS, Partition, partition
+from coterie.graph.choose import Partition, partition
 from coterie.graph.confidence import calibrate
 from coterie.graph.levels import Levels, build_levels
 from coterie.graph.metric import KINDS
@@ -34,7 +34,6 @@ from coterie.graph.model import (
     pieces,
 )
 from coterie.graph.quality import Quality
-from coterie.graph.resampling import Resamples
 from coterie.methods.base import Assignment, Clusterer
 from coterie.methods.choosing.clusters import LEAST_ROWS, count_clusters, too_few_to_count
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, one_of, real, whole
@@ -71,8 +70,7 @@ class GraphClustering(Clusterer):
         The most rows that the graph is built on. Of more rows, a sample is clustered and the rest follow their
         nearest neighbours in it.
     n_resamples : int, default=5
-        How many resampled graphs the confidence is learned from; 0 leaves it uncalibrated. They also decide between
-        judges of even and uneven sizes (five do where this is 0).
+        How many resampled graphs the confidence is learned from; 0 leaves it uncalibrated.
     outlier_threshold : float, optional
         Rows with an `outlier_score_` above this get the label -1; by default every row has a cluster.
     n_threads : int, optional
@@ -202,16 +200,11 @@ class GraphClustering(Clusterer):
         self._set_clusters(graph, len(reference.sample))
         self._limit_clusters(len(reference.nodes))
         layers = reference.joined.layer_matrices()
-        resamples = Resamples(
-            graph,
-            self.n_clusters_,
-            n_resamples=self.n_resamples,
-            seed=self.seed_,
-            layers=layers,
-        )
-        chosen = partition(graph, self.n_clusters_, seed=self.seed_, layers=layers, resamples=resamples)
+        chosen = partition(graph, self.n_clusters_, seed=self.seed_, layers=layers)
         labels = agreed(chosen.labels, current_collectives())
-        calibration = calibrate(graph, labels, self.n_clusters_, resamples, exponent=chosen.exponent)
+        calibration = calibrate(
+            graph, labels, self.n_clusters_, n_resamples=self.n_resamples, seed=self.seed_
+        )
         tree = build_levels(graph, labels, self.n_clusters_, seed=self.seed_)
         self.index_ = GraphIndex.build(reference, labels, calibration, self.n_neighbors)
         nodes = self._label_rows(data, reference)
@@ -286,7 +279,7 @@ class GraphClustering(Clusterer):
         self.history_ = [
             {
                 "candidate": tried.origin,
-                "score": tried.scores[EXPONENTS.index(chosen.exponent)],
+                "score": tried.score,
                 **dataclasses.asdict(tried.quality),
             }
             for tried in chosen.tried
