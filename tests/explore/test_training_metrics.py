@@ -1,10 +1,9 @@
-"""What a model measured while it trained, picked from its history."""
+"""Training metrics, picked from the history of a model."""
 
 import pytest
 
-from coterie.explore.figures import course_figure
-from coterie.explore.training import read_history
-from coterie.explore.training_metrics import read_course
+from coterie.explore.figures import metrics_figure
+from coterie.explore.training import read_history, read_training_metrics
 
 HISTORY = [
     {"phase": "warm-up", "loss": 3.0},
@@ -25,11 +24,11 @@ def values(measures):
 
 
 def test_shares_and_amounts_begin_with_the_first_measurement_and_losses_are_not_among_them():
-    found = read_course(read_history(HISTORY), ["left", "right"])
+    found = read_training_metrics(read_history(HISTORY), ["left", "right"])
     assert (found.first, found.steps) == (2, 2)
     assert values(found.shares) == {
         "Changed rows": [1.0, 0.25],
-        "Neighbours at home": [0.25, 1.0],
+        "Neighbour agreement": [0.25, 1.0],
         "Hard negatives": [None, 0.1],
         "Weight of left": [0.75, None],
         "Weight of right": [0.25, None],
@@ -39,22 +38,22 @@ def test_shares_and_amounts_begin_with_the_first_measurement_and_losses_are_not_
 
 
 def test_a_measurement_that_is_only_an_amount_can_be_the_first():
-    found = read_course(read_history([{"loss": 1.0}, {"routed": 3}, {"changed": 0.5}]), ["X"])
+    found = read_training_metrics(read_history([{"loss": 1.0}, {"routed": 3}, {"changed": 0.5}]), ["X"])
     assert (found.first, found.steps) == (2, 2)
     assert values(found.shares) == {"Changed rows": [None, 0.5]}
 
 
 def test_the_weight_of_a_single_view_is_left_out():
-    assert read_course(read_history([{"view_weight_0": 1.0}]), ["X"]) is None
+    assert read_training_metrics(read_history([{"view_weight_0": 1.0}]), ["X"]) is None
 
 
-def test_a_history_without_measurements_has_no_course():
-    assert read_course(read_history([{"loss": 1.0}]), ["a", "b"]) is None
-    assert read_course(read_history([]), ["a", "b"]) is None
+def test_a_history_without_measurements_has_none():
+    assert read_training_metrics(read_history([{"loss": 1.0}]), ["a", "b"]) is None
+    assert read_training_metrics(read_history([]), ["a", "b"]) is None
 
 
 def test_the_figure_has_a_line_for_each_share_over_the_epochs_measured():
-    figure = course_figure(read_course(read_history(HISTORY), ["<b>", "right"]))
+    figure = metrics_figure(read_training_metrics(read_history(HISTORY), ["<b>", "right"]))
     assert len(figure["data"]) == 5
     assert all(line["x"] == [2, 3] for line in figure["data"])
     assert figure["data"][2]["y"] == [None, 0.1]

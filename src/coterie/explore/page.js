@@ -2,7 +2,7 @@
   const report = JSON.parse(document.getElementById("report-data").textContent);
   const mapPlot = document.getElementById("map-plot");
   const landmarkPlot = document.getElementById("landmark-plot");
-  const coursePlot = document.getElementById("course-plot");
+  const metricsPlot = document.getElementById("metrics-plot");
   const curvePlots = Array.from(document.querySelectorAll(".plot.curve"));
   const chipGroups = Array.from(document.querySelectorAll(".chips"));
   const { narrow, dark, config, colour, theme, colorbar } = coteriePlots;
@@ -37,9 +37,9 @@
     return layout;
   }
 
-  // Only a model that tells ambiguous rows apart measures shares as it trains.
-  function drawCourse() {
-    if (coursePlot) Plotly.react(coursePlot, report.course.data, framed(report.course.layout), config);
+  // Only a model with ambiguous rows has training metrics.
+  function drawMetrics() {
+    if (metricsPlot) Plotly.react(metricsPlot, report.metrics.data, framed(report.metrics.layout), config);
   }
 
   function drawCurves() {
@@ -79,8 +79,8 @@
     Object.assign(report.map.data[0].marker, report.map.modes[mode]);
     highlight(mode);
     drawMap();
-    const told = mapPlot.getAttribute("aria-label").replace(/coloured by .*/, "coloured by " + mode);
-    mapPlot.setAttribute("aria-label", told);
+    const label = mapPlot.getAttribute("aria-label").replace(/coloured by .*/, "coloured by " + mode);
+    mapPlot.setAttribute("aria-label", label);
   }
 
   function currentMode() {
@@ -107,7 +107,7 @@
   function draw() {
     colourBy(currentMode());
     drawLandmarks();
-    drawCourse();
+    drawMetrics();
     drawCurves();
   }
 
