@@ -21,6 +21,7 @@ from coterie.cli.arguments import (
     Replace,
     RunFolder,
     RunOrModel,
+    Seed,
     ShownClasses,
     cluster_count,
     read_settings,
@@ -117,7 +118,7 @@ def fit(
     ] = None,
     drop: Drop = None,
     fill: Fill = False,
-    seed: Annotated[int, typer.Option(help="Decides everything random.")] = 0,
+    seed: Seed = 0,
     replace: Replace = False,
     quiet: Quiet = False,
 ) -> None:
@@ -125,9 +126,10 @@ def fit(
     from coterie.data import read_label_names, read_some_labels
     from coterie.engine.distributed import process_group
     from coterie.methods.registry import find_method
-    from coterie.runs import Run, write_labels
+    from coterie.runs import Run
 
-    the_run = Run(out)
+    the_run, n_clusters = Run(out), cluster_count(clusters)
+    the_run.check_free(replace)
     if clusters is None and labels is None:
         raise InputError(
             "Say how many clusters to find with --clusters (a number, or auto), or give some rows' classes with "
@@ -149,7 +151,7 @@ def fit(
     parameters = read_settings(estimator, settings or [])
     views = load_if_it_fits(views, data, quiet)
     usual = {"random_state": seed, "checkpoint": str(the_run.checkpoint), "verbose": int(not quiet)}
-    usual |= {} if clusters is None else {"n_clusters": cluster_count(clusters)}
+    usual |= {} if clusters is None else {"n_clusters": n_clusters}
     model = estimator(**{name: value for name, value in usual.items() if name in estimator().get_params()})
     model.set_params(**parameters)
     started = time.perf_counter()
@@ -158,32 +160,27 @@ def fit(
     if group.rank > 0:
         return
     seconds = time.perf_counter() - started
-    the_run.unfinish()
     if names:
         model.names_ = names
-    model.save(the_run.model)
-    write_labels(the_run.labels, model.labels_, model.assign(views).confidence, names)
-    the_run.write_note(
-        {
-            "data": str(data.resolve()),
-            "drop": drop or [],
-            "columns": list(views.feature_names[0] or []) if views.n_views == 1 else [],
-            "fill": values,
-            "rows": views.n_rows,
-            "method": chosen.name,
-            "clusters": len(model.cluster_sizes_),
-            "labels": None if labels is None else str(labels.resolve()),
-            "settings": {
-                name.replace("__", "."): value for name, value in parameters.items() if name != "checkpoint"
-            },
-            "random_state": seed,
-            "seed": model.seed_,
-            "seconds": round(seconds, 3),
-            "versions": model.versions_,
-        }
-    )
-    the_run.checkpoint.unlink(missing_ok=True)
-    if labels is not None and cluster_count(clusters) not in ("auto", len(model.cluster_sizes_)):
+    facts = {
+        "data": str(data.resolve()),
+        "drop": drop or [],
+        "columns": list(views.feature_names[0] or []) if views.n_views == 1 else [],
+        "fill": values,
+        "rows": views.n_rows,
+        "method": chosen.name,
+        "clusters": len(model.cluster_sizes_),
+        "labels": None if labels is None else str(labels.resolve()),
+        "settings": {
+            name.replace("__", "."): value for name, value in parameters.items() if name != "checkpoint"
+        },
+        "random_state": seed,
+        "seed": model.seed_,
+        "seconds": round(seconds, 3),
+        "versions": model.versions_,
+    }
+    the_run.write(model, model.labels_, model.assign(views).confidence, names, facts)
+    if labels is not None and n_clusters not in ("auto", len(model.cluster_sizes_)):
         typer.echo(
             f"coterie: --clusters {clusters} was not followed: the labels are of "
             f"{counted(len(model.cluster_sizes_), 'class', 'classes')}, and {chosen.name} looks for no other.",
@@ -299,15 +296,12 @@ def refine(
         write_labels(written, *result)
     if new_run is not None:
         new_model, facts = refined.model(names), the_run.read_note()
-        new_run.unfinish()
-        new_model.save(new_run.model)
-        write_labels(new_run.labels, *result)
         facts |= {
             "method": new_model.method_,
             "clusters": len(refined.classes),
             "refined": str(run_folder.resolve()),
         }
-        new_run.write_note(facts | ({} if data is None else {"data": str(data.resolve())}))
+        new_run.write(new_model, *result, facts | ({} if data is None else {"data": str(data.resolve())}))
     if not quiet:
         moved = int((refined.labels != refined.clusters).sum())
         rows, classes = counted(views.n_rows, "row"), counted(len(refined.classes), "class", "classes")
@@ -386,7 +380,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the report goes.")] = Path(
         "demo"
     ),
-    seed: Annotated[int, typer.Option(help="Decides everything random.")] = 0,
+    seed: Seed = 0,
     pcx: Annotated[
         bool, typer.Option("--pcx/--no-pcx", help="Whether PCX shows what a network adds.")
     ] = True,

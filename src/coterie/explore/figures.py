@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from coterie.explore.coding import LandmarkGraph
 from coterie.explore.palette import by_confidence, by_group, by_known_group, colours
 from coterie.explore.summary import Summary
-from coterie.explore.training import Curve, Training, TrainingMetrics
+from coterie.explore.training import Curve, Training
 
 # A line through one point cannot be seen, and few points deserve to be.
 _FEW_POINTS = 20
+_MOST_TICKS = 6
 _PALE = {"marker": {"opacity": 0.06}}
 
 
@@ -110,52 +111,21 @@ def landmark_figure(graph: LandmarkGraph) -> dict[str, Any]:
     return {"data": [lines, dots], "layout": map_layout()}
 
 
-def metrics_figure(metrics: TrainingMetrics) -> dict[str, Any]:
-    """Build one figure of all metrics from 0 to 1, in the colours of their table."""
-    epochs = list(range(metrics.first, metrics.first + metrics.steps))
-    lines = [
-        _line(
-            metric.values, epochs, f"{hover_text(metric.name)}<br>epoch %{{x}}<br>%{{y:.3f}}", metrics.steps
-        )
-        | {"line": {"color": colour, "width": 2}}
-        for metric, colour in zip(metrics.shares, colours(len(metrics.shares)), strict=True)
-    ]
-    layout = {
-        "xaxis": _step_axis(epochs, 8),
-        # A line at 0 or at 1 must not hide in the frame.
-        "yaxis": {"range": [-0.03, 1.03], "nticks": 6, "zeroline": False},
-        "margin": {"l": 44, "r": 8, "t": 8, "b": 26},
-        "showlegend": False,
-        "hovermode": "closest",
-    }
-    return {"data": lines, "layout": layout}
-
-
-def _line(values: list[float | None], steps: list[int], hover: str, n_points: int) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines+markers" if n_points <= _FEW_POINTS else "lines",
-        "x": steps,
-        "y": values,
-        "hovertemplate": f"{hover}<extra></extra>",
-        "connectgaps": False,
-    }
-
-
-def _step_axis(steps: list[int], most: int) -> dict[str, Any]:
-    """Lay out an axis of epochs: whole ones are marked, all of them where they are few."""
-    ticks = {"dtick": 1} if len(steps) <= most else {"nticks": most}
-    return {"range": [steps[0] - 0.5, steps[-1] + 0.5], "zeroline": False, **ticks}
-
-
 def curve_figures(training: Training) -> list[dict[str, Any]]:
     """Build one small figure for each curve, all over the same steps, with the phases as bands."""
     return [_curve_figure(curve, training) for curve in training.curves]
 
 
 def _curve_figure(curve: Curve, training: Training) -> dict[str, Any]:
-    steps = list(range(1, training.steps + 1))
-    measured = sum(value is not None for value in curve.values)
+    few = sum(value is not None for value in curve.values) <= _FEW_POINTS
+    line = {
+        "type": "scatter",
+        "mode": "lines+markers" if few else "lines",
+        "x": list(range(1, training.steps + 1)),
+        "y": curve.values,
+        "hovertemplate": f"{training.unit} %{{x}}<br>%{{y:.5g}}<extra></extra>",
+        "connectgaps": False,
+    }
     bands, names = [], []
     for i, phase in enumerate(training.phases):
         left, right = phase.start - 0.5, phase.stop + 0.5
@@ -170,11 +140,13 @@ def _curve_figure(curve: Curve, training: Training) -> dict[str, Any]:
                 {"text": hover_text(phase.name), "x": (left + right) / 2, "xref": "x", "yref": "paper"}
                 | {"y": 1, "yanchor": "bottom", "showarrow": False, "font": {"size": 11}}
             )
+    # Whole steps are marked, all of them where they are few.
+    ticks = {"dtick": 1} if training.steps <= _MOST_TICKS else {"nticks": _MOST_TICKS}
     return {
         "name": curve.name,
-        "data": [_line(curve.values, steps, f"{training.unit} %{{x}}<br>%{{y:.5g}}", measured)],
+        "data": [line],
         "layout": {
-            "xaxis": _step_axis(steps, 6),
+            "xaxis": {"range": [0.5, training.steps + 0.5], "zeroline": False, **ticks},
             "yaxis": {"nticks": 5, "zeroline": False, "automargin": True},
             "margin": {"l": 44, "r": 8, "t": 20 if names else 8, "b": 26},
             "shapes": bands,

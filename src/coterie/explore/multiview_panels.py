@@ -1,4 +1,4 @@
-"""The sections about several views: view statistics, ambiguous rows, and training metrics."""
+"""The sections about several views: view statistics and ambiguous rows."""
 
 from coterie.errors import counted
 from coterie.explore.ambiguity import Ambiguity
@@ -16,7 +16,6 @@ from coterie.explore.html_parts import (
 )
 from coterie.explore.palette import colours
 from coterie.explore.summary import Summary
-from coterie.explore.training import Metric, TrainingMetrics
 from coterie.explore.view_statistics import ViewFacts, ViewStatistics
 
 SCALINGS = {
@@ -82,14 +81,10 @@ def _note(statistics: ViewStatistics) -> str:
 
 
 def ambiguity_panel(summary: Summary) -> Html:
-    """Show uncertain rows and their routes, and the training metrics; nothing for other models."""
-    if summary.ambiguity is None:
+    """Show uncertain rows and how training routed them; nothing for other models."""
+    ambiguity = summary.ambiguity
+    if ambiguity is None:
         return Html("")
-    metrics = Html("") if summary.training_metrics is None else _metrics(summary.training_metrics)
-    return join([_rows(summary, summary.ambiguity), metrics])
-
-
-def _rows(summary: Summary, ambiguity: Ambiguity) -> Html:
     left = low_histogram("Uncertainty", ambiguity.counts, f"The median row has {ambiguity.median:.2f}.")
     routed = element("p", _routed(ambiguity), class_="about")
     right = element("div", element("h3", "Clusters"), routed, *_clusters(summary, ambiguity))
@@ -136,30 +131,3 @@ def _clusters(summary: Summary, ambiguity: Ambiguity) -> list[Html]:
     if len(summary.sample.rows) < summary.n_rows:
         how += ", estimated from the sample"
     return [first, element("p", f"{how}.", class_="about"), *whole]
-
-
-def _metrics(metrics: TrainingMetrics) -> Html:
-    parts = []
-    if metrics.shares:
-        names = ", ".join(metric.name.lower() for metric in metrics.shares)
-        label = f"Curves from 0 to 1 over the epochs: {names}"
-        parts.append(element("div", id="metrics-plot", class_="plot metrics", role="img", aria_label=label))
-    paints = colours(len(metrics.shares))
-    rows = [
-        *(
-            _metric(join([swatch(paint), share.name]), share)
-            for paint, share in zip(paints, metrics.shares, strict=True)
-        ),
-        *(_metric(amount.name, amount) for amount in metrics.amounts),
-    ]
-    headings = ["Metric", "First", "Last", "What it means"]
-    parts.append(table("Training metrics and what they mean", headings, rows, class_="meanings", quiet=True))
-    last = metrics.first + metrics.steps - 1
-    epochs = f"Epoch {last}, the one" if metrics.steps == 1 else f"Epochs {metrics.first} to {last}, those"
-    note = f"{epochs} with clusters. Metrics with a colour are drawn above the table."
-    return section("metrics", "Training metrics", *parts, note=note)
-
-
-def _metric(name: str, metric: Metric) -> list[object]:
-    known = [value for value in metric.values if value is not None]
-    return [name, f"{known[0]:.3g}", f"{known[-1]:.3g}", metric.meaning]

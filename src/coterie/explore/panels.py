@@ -19,7 +19,7 @@ from coterie.explore.html_parts import (
 )
 from coterie.explore.palette import colours
 from coterie.explore.summary import CERTAIN, Cluster, Summary
-from coterie.explore.training import Curve, curve_title
+from coterie.explore.training import Curve, curve_meaning, curve_title
 
 _BARS = 20
 _TABLE_STEPS = 200
@@ -223,9 +223,22 @@ def training_panel(summary: Summary) -> Html:
     repeats = len(training.phases) == 1 and training.phases[0].name == training.unit
     phases = "" if repeats else ", ".join(phase.words for phase in training.phases)
     note = counted(training.steps, training.unit) + (f" in phases: {phases}." if phases else ".")
-    curves = element("div", *plots, class_="curves")
-    numbers = details("Numbers in a table", _curve_table(summary, titles))
-    return section("training", "Training", curves, numbers, note=note)
+    parts = [element("div", *plots, class_="curves")]
+    if summary.ambiguity is not None:
+        parts.append(_meaning_table(titles, training.curves))
+    parts.append(details("Numbers in a table", _curve_table(summary, titles)))
+    return section("training", "Training", *parts, note=note)
+
+
+def _meaning_table(titles: list[str], curves: list[Curve]) -> Html:
+    """List the training metrics with their first and last value and what they mean."""
+    rows = []
+    for title, curve in zip(titles, curves, strict=True):
+        known = [value for value in curve.values if value is not None]
+        if meaning := curve_meaning(curve.name):
+            rows.append([title, f"{known[0]:.3g}", f"{known[-1]:.3g}", meaning])
+    headings = ["Metric", "First", "Last", "What it means"]
+    return table("Training metrics", headings, rows, class_="meanings") if rows else Html("")
 
 
 def _curve_plot(title: str, curve: Curve) -> Html:

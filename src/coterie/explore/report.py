@@ -130,9 +130,6 @@ def render_page(
     data = {
         "map": figures.map_figure(summary),
         "landmarks": None if summary.coding is None else figures.landmark_figure(summary.coding.graph),
-        "metrics": None
-        if summary.training_metrics is None
-        else figures.metrics_figure(summary.training_metrics),
         "curves": figures.curve_figures(summary.training),
     }
     return join(

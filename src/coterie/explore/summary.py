@@ -22,7 +22,7 @@ from coterie.explore.model_sample import ModelSample, read_sample
 from coterie.explore.pictures import ImageLayout, Thumbnails, read_thumbnails
 from coterie.explore.projection import Projection, project
 from coterie.explore.rows import Table
-from coterie.explore.training import Training, TrainingMetrics, read_history, read_training_metrics
+from coterie.explore.training import Training, read_history
 from coterie.explore.view_statistics import ViewStatistics, read_view_statistics
 from coterie.metrics import score_all
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from coterie.methods.choosing.clusters import KChoice  # imports torch, which a page does without
 
 _TYPICAL_ROWS = 5
-_UNSURE_ROWS = 3
 _LEAST_CERTAIN_ROWS = 20
 # A row with this confidence is certain, and rows that differ by less than this are equally so.
 CERTAIN = 0.99
@@ -55,8 +54,8 @@ class Cluster:
         Mean membership of its sampled rows; None for an empty cluster.
     exemplar : int or None
         The real row that stands for it.
-    typical, unsure : list of int
-        Sampled rows nearest to the mean of its embedding, and those with the lowest membership.
+    typical : list of int
+        Sampled rows nearest to the mean of its embedding.
     neighbours : list of int
         The other clusters that are not empty, nearest first by the mean of the embedding.
     features : list of Feature
@@ -71,7 +70,6 @@ class Cluster:
     confidence: float | None
     exemplar: int | None
     typical: list[int]
-    unsure: list[int]
     neighbours: list[int]
     features: list[Feature]
     commonest: tuple[str, float] | None
@@ -115,7 +113,7 @@ class Summary:
         Positions in the sample, the lowest confidence first; none where all rows are certain, or equally so.
     histogram : ndarray of shape (bins,)
         Estimated rows of the data by confidence, in equal steps from 0 to 1.
-    thumbnails, classes, view_statistics, coding, ambiguity, training_metrics, k_choice
+    thumbnails, classes, view_statistics, coding, ambiguity, k_choice
         None for a model or data without them.
     training : Training
         Curves and phases.
@@ -138,7 +136,6 @@ class Summary:
     view_statistics: ViewStatistics | None
     coding: Coding | None
     ambiguity: Ambiguity | None
-    training_metrics: TrainingMetrics | None
     training: Training
     k_choice: "KChoice | None"
     parameters: dict[str, str]
@@ -187,7 +184,6 @@ def summarise(
     least_certain = _least_certain(sample.confidence)
     coding = read_coding(model, table, labels, layout=layout, embedding=embedding, random_state=random_state)
     ambiguity = read_ambiguity(model, labels, sample, random_state=random_state)
-    training, views = read_history(getattr(model, "history_", [])), [name for name, _ in table.views]
     thumbnails = None
     if layout is not None and picture_view is not None:
         shown = {row for c in clusters for row in [c.exemplar, *c.typical] if row is not None}
@@ -215,12 +211,14 @@ def summarise(
         thumbnails=thumbnails,
         classes=classes,
         view_statistics=read_view_statistics(
-            model, views, sample.missing(), sampled=len(sample.rows) < table.n_rows
+            model,
+            [name for name, _ in table.views],
+            sample.missing(),
+            sampled=len(sample.rows) < table.n_rows,
         ),
         coding=coding,
         ambiguity=ambiguity,
-        training_metrics=None if ambiguity is None else read_training_metrics(training, views),
-        training=training,
+        training=read_history(getattr(model, "history_", [])),
         k_choice=getattr(model, "k_choice_", None),
         parameters=parameters,
         versions=_versions(model),
@@ -274,7 +272,6 @@ def describe_clusters(
         members = np.flatnonzero(sample.labels == c)
         to_centre = np.linalg.norm(sample.embedding[members] - centres[c], axis=1)
         by_distance = members[np.argsort(to_centre, kind="stable")]
-        by_confidence = members[np.argsort(sample.confidence[members], kind="stable")]
         near = [int(o) for o in np.argsort(distances[c], kind="stable") if o != c and sizes[o] > 0]
         clusters.append(
             Cluster(
@@ -284,7 +281,6 @@ def describe_clusters(
                 confidence=float(sample.confidence[members].mean()) if len(members) else None,
                 exemplar=sample.exemplars.get(c),
                 typical=sample.rows[by_distance[:_TYPICAL_ROWS]].tolist(),
-                unsure=sample.rows[by_confidence[:_UNSURE_ROWS]].tolist(),
                 neighbours=near if len(members) else [],
                 features=features[c],
                 commonest=None if classes is None else _commonest(classes, labels == c),

@@ -45,16 +45,14 @@ class Refiner:
         self._model, self._X, self._numbers = model, X, numbers
         self.ready, self.stage = False, "waiting"
         self.failure: str | None = None
-        self._started: float | None = None
-        self._seconds = 0.0
+        self._started = self._ended = 0.0
         self._refinement: Refinement | None = None
         self.untouched = np.zeros(0, dtype=np.int64)
 
     @property
     def seconds(self) -> float:
         """How long preparation has taken."""
-        running = self._started is not None and not (self.ready or self.failure)
-        return time.perf_counter() - self._started if running and self._started else self._seconds
+        return ((self._ended or time.perf_counter()) - self._started) if self._started else 0.0
 
     def prepare(self) -> None:
         """Read all rows through the model and build the graph; `stage` says how far it is."""
@@ -68,7 +66,7 @@ class Refiner:
             self.failure = str(error) or type(error).__name__
             return
         finally:
-            self._seconds = time.perf_counter() - self._started
+            self._ended = time.perf_counter()
         self._refinement, self.untouched = refinement, refinement.labels
         self.ready, self.stage = True, "ready"
 
