@@ -11,8 +11,8 @@ import typer
 
 from coterie.errors import InputError
 
-Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
-Replace = Annotated[bool, typer.Option("--replace", help="Write over a finished run.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Overwrite a finished run.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder that coterie fit wrote.")]
 RunOrModel = Annotated[
     Path,

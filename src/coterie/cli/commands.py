@@ -104,7 +104,7 @@ def fit(
     ],
     clusters: Clusters = None,
     method: Annotated[
-        str, typer.Option(help="See coterie methods; auto takes what coterie recommend says.")
+        str, typer.Option(help="See coterie methods; auto takes the one that coterie recommend suggests.")
     ] = "auto",
     labels: Annotated[
         Path | None,
@@ -250,10 +250,10 @@ def refine(
         ),
     ] = None,
     must_link: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Pairs of rows that are of one class, two columns.")
+        Path | None, typer.Option(metavar="FILE", help="Pairs of rows that are in one class, two columns.")
     ] = None,
     cannot_link: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Pairs of rows that are not of one class.")
+        Path | None, typer.Option(metavar="FILE", help="Pairs of rows that are not in one class.")
     ] = None,
     answers: Annotated[
         Path | None,

@@ -41,18 +41,9 @@ class Entry:
 class Atom:
     """An atom that a cluster uses more than others do.
 
-    Attributes
-    ----------
-    number : int
-        Its position in the code.
-    use : float
-        Its mean absolute weight in the rows of the cluster.
-    ratio : float or None
-        `use` over the mean in all other rows; infinite when they do not use it, None when there are none.
-    pixels : ndarray of uint8 or None
-        The atom as an image, when rows are images: black negative, grey zero, white positive.
-    entries : list of Entry
-        What it adds to features that are not pixels, the largest first.
+    `use` is its mean absolute weight in the rows of the cluster, and `ratio` that over the mean in all other rows:
+    infinite when they do not use it, None when there are none. `pixels` are drawn when rows are images, black
+    negative, grey zero, white positive; `entries` are its largest values in features that are not pixels.
     """
 
     number: int
@@ -85,20 +76,9 @@ class CodedRow:
 class LandmarkGraph:
     """The landmark graph that was cut.
 
-    Attributes
-    ----------
-    projection : Projection
-        Where the landmarks lie in the plane.
-    labels : ndarray of shape (l,)
-        Their clusters.
-    edges : ndarray of shape (e, 2)
-        Pairs of landmarks, the strongest edge first; not all when there are very many.
-    n_edges, n_components : int
-        Of the whole graph.
-    within : float
-        Share of all edge weight that joins landmarks of one cluster.
-    shares : ndarray of shape (k, k)
-        Of the edge weight at the landmarks of one cluster, how much leads to each cluster; rows sum to one.
+    `edges` (e, 2) are pairs of landmarks, the strongest first, not all when there are very many; `within` is the
+    share of all edge weight that joins landmarks of one cluster, and `shares` (k, k) that of the edge weight at each
+    cluster which leads to each other, with rows that sum to one.
     """
 
     projection: Projection

@@ -61,7 +61,7 @@ def _atoms(summary: Summary, coding: Coding) -> Html:
             "swaps black and white."
         )
     if not pictures or several:
-        note += " Numbers beside features are what an atom of weight 1 adds to them, in the units of the scaled data."
+        note += " The number of a feature is what an atom of weight 1 adds to it, in the units of the scaled data."
     return section("atoms", "Atoms of each cluster", *folded_cards(cards, pictures=pictures), note=note)
 
 

@@ -204,6 +204,6 @@ def histogram(name: str, counts: NDArray[np.floating], *, words: str) -> Html:
 
 
 def low_histogram(name: str, counts: NDArray[np.floating], words: str) -> Html:
-    """Draw a histogram under a heading and a sentence, to stand beside another part."""
+    """Draw a histogram under a heading and a sentence, to stand next to another part."""
     drawn = histogram(name.lower(), counts, words=words)
     return element("div", element("h3", name), element("p", words, class_="about"), drawn, class_="low")

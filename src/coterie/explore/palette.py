@@ -1,4 +1,4 @@
-"""Colours of clusters, classes and dots that can be told apart on light and on dark paper."""
+"""Colours of clusters, classes and dots that are distinct on light and on dark backgrounds."""
 
 import math
 from typing import Any

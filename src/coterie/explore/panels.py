@@ -258,8 +258,20 @@ def _curve_table(summary: Summary, titles: list[str]) -> Html:
         values = (curve.values[at - 1] for curve in training.curves)
         numbers = ["" if value is None else f"{value:.5g}" for value in values]
         rows.append([at, *([phase_of[at]] if phase_of else []), *numbers])
-    caption = "Training" if step == 1 else f"Training, every {step}th {training.unit} and the last"
+    caption = "Training" if step == 1 else f"Training, every {ordinal(step)} {training.unit} and the last"
     return table(caption, headings, rows)
+
+
+def ordinal(number: int) -> str:
+    """Write an ordinal number.
+
+    Examples
+    --------
+    >>> ordinal(2), ordinal(5), ordinal(12), ordinal(23)
+    ('2nd', '5th', '12th', '23rd')
+    """
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    return f"{number}{'th' if 10 < number % 100 < 14 else endings.get(number % 10, 'th')}"
 
 
 def answers_panel(answers: Sequence[str]) -> Html:

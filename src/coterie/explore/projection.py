@@ -9,7 +9,7 @@ from sklearn.decomposition import PCA
 
 from coterie.errors import InputError
 
-# t-SNE compares neighbourhoods; below this many rows there are none to speak of.
+# t-SNE compares neighbourhoods; below this many rows there are hardly any.
 _FEWEST_ROWS_FOR_TSNE = 20
 _MOST_INPUTS_FOR_TSNE = 50
 

@@ -93,32 +93,20 @@ class Summary:
 
     Attributes
     ----------
-    method : str
-        Name of the estimator's class; for a refined model that of the class that was refined.
-    n_rows : int
-        Rows of the data.
     views : list of (str, int)
         Name and number of features of each view.
     seed : str
         The model's `seed_`, or else its random_state.
     scores : dict of str to dict
         Scores against the known classes: of the method, and of what it is compared with.
-    clusters : list of Cluster
-        By number.
-    sample : ModelSample
-        The sampled rows.
     projection : Projection
-        Where they lie on the map.
+        Where the sampled rows lie on the map.
     least_certain : list of int
         Positions in the sample, the lowest confidence first; none where all rows are certain, or equally so.
     histogram : ndarray of shape (bins,)
         Estimated rows of the data by confidence, in equal steps from 0 to 1.
     thumbnails, classes, view_statistics, coding, ambiguity, k_choice
         None for a model or data without them.
-    training : Training
-        Curves and phases.
-    parameters, versions : dict of str to str
-        What it takes to repeat the run.
     """
 
     method: str

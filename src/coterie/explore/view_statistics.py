@@ -14,23 +14,10 @@ _MOST_CORRUPT = 20
 
 @dataclass(frozen=True)
 class ViewFacts:
-    """One view.
+    """One view; None where the model has no such statistic.
 
-    Attributes
-    ----------
-    name : str
-    explained : float or None
-        Share of the view that the codes explain, of what they could at best; None for a model without codes.
-    weight : float or None
-        Its weight in the consensus; None for a model without one.
-    agreement : float
-        Mean agreement with the other views.
-    missing : int
-        Rows that lack it, or are empty in it where the model counts those itself.
-    corrupt : int or None
-        Rows whose values in it were judged corrupt; None for a model that does not judge.
-    scaling : str
-        How its columns were scaled.
+    `explained` is the share of the view that the codes explain, of what they could at best; `weight` that in the
+    consensus; `agreement` the mean over the other views; `missing` and `corrupt` count rows.
     """
 
     name: str
@@ -55,7 +42,7 @@ class CorruptRow:
 class ViewStatistics:
     """All views.
 
-    `agreement` (v, v) is how much oftener than by chance two views name the same neighbours, `corrupt` lists the
+    `agreement` (v, v) is how much more often than by chance two views name the same neighbours, `corrupt` lists the
     rows of lowest weight, and `estimated` says whether missing rows were counted in a sample.
     """
 

@@ -60,7 +60,7 @@ class Sample:
         self.projection, self.settled = projection, True
 
     def by_state(self, state: State) -> ModelSample:
-        """Return the sample with the clusters of a state, whose feature means are computed anew."""
+        """Return the sample with the clusters of a state, with feature means computed again."""
         k, labels = len(state.numbers), state.positions()[self.rows]
         means, _ = read_means(self._table, self.rows, labels, self.of_model.weights, k)
         position_of = {number: at for at, number in enumerate(state.numbers.tolist())}

@@ -70,10 +70,6 @@ class Session:
     state : State
     version : int
         Grows with every change of what is shown.
-    layout : ImageLayout or None
-        How rows are images.
-    picture_view : int or None
-        The view in which they are.
     map_requested : threading.Event
         Set when a page has asked for the map.
     ready : bool

@@ -17,21 +17,9 @@ from coterie.explore.palette import colours
 class State:
     """The classes of all rows at one moment.
 
-    Attributes
-    ----------
-    numbers : ndarray of shape (c,)
-        The classes there are, ascending; some may have no row.
-    labels : ndarray of shape (n,)
-        The class of each row, one of `numbers`.
-    confidence : ndarray of shape (n,)
-        Membership in that class.
-    memberships : ndarray of shape (n, m) or None
-        In the classes `columns`; None as long as the labels are the model's own.
-    columns : ndarray of shape (m,)
-    exemplars : dict of int to int
-        From a class to the row that stands for it.
-    ask : list of int
-        Rows worth asking about.
+    `numbers` (c,) are the classes, ascending, some perhaps without rows; `labels` (n,) the class of each row and
+    `confidence` its membership in it; `memberships` (n, m) those in the classes `columns`, None as long as the labels
+    are the model's own; `exemplars` the row that stands for each class; `ask` the rows worth asking about.
     """
 
     numbers: NDArray[np.int64]

@@ -21,7 +21,7 @@ export function clusters(app, act) {
   const list = element("ul", { class: app.run.pictures ? "clusters pictures" : "clusters" }, items);
   if (app.run.pictures) showExemplars(app, list).catch(act.wrong);
   return [
-    element("p", { class: "about" }, "Open a cluster to see what it is like, to name it, merge it or split it. Bars and the numbers beside them are the mean confidence."),
+    element("p", { class: "about" }, "Open a cluster to see what it is like, to name it, merge it or split it. Bars and numbers show the mean confidence."),
     list,
   ];
 }
@@ -38,7 +38,7 @@ async function showExemplars(app, list) {
 function confidenceBar(cluster) {
   if (cluster.confidence === null) return element("span", {});
   return element(
-    "span", { class: "sure" },
+    "span", { class: "confidence" },
     element("span", { class: "bar", "aria-hidden": "true" }, element("i", { style: "width:" + 100 * cluster.confidence + "%;background:" + cluster.colour })),
     element("span", { class: "hidden" }, "mean confidence "), cluster.confidence.toFixed(2),
   );
@@ -145,7 +145,7 @@ function neighbours(app, act, details) {
 }
 
 function allRows(app, act, details) {
-  const orders = [["unsure", "least certain first"], ["sure", "surest first"], ["row", "by row number"]];
+  const orders = [["unsure", "least certain first"], ["sure", "most certain first"], ["row", "by row number"]];
   const order = element("select", { "aria-label": "Order of the rows" }, orders.map(([key, name]) => element("option", { value: key }, name)));
   const list = element("div", {});
   const more = button("More rows", () => load(), { hidden: true });
@@ -160,7 +160,7 @@ function allRows(app, act, details) {
       act.wrong(error);
     }
   }
-  const anew = () => { shown = 0; show(list); load(); };
-  order.addEventListener("change", anew);
-  return element("div", {}, element("div", { class: "line" }, order, button("List", anew, {})), list, more);
+  const reload = () => { shown = 0; show(list); load(); };
+  order.addEventListener("change", reload);
+  return element("div", {}, element("div", { class: "line" }, order, button("List", reload, {})), list, more);
 }

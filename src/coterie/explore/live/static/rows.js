@@ -4,7 +4,7 @@ import { element, pairs, swatch } from "./dom.js";
 
 const STRONGEST = 6;
 
-// What "SD" means beside a value; images show no values.
+// What "SD" after a value means; images show no values.
 export function valuesNote(app) {
   return app.run.pictures ? "" : " SD: how far a value lies from the mean of its feature, in standard deviations.";
 }
