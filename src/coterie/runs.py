@@ -6,7 +6,6 @@ import csv
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,21 @@ from coterie.errors import InputError
 from coterie.store import atomic_path, remove_drafts
 
 
-@dataclass(frozen=True)
 class Run:
     """The files of one run.
+
+    Attributes
+    ----------
+    model, labels, report : Path
+        The fitted model, the cluster and the confidence of each row, and the HTML report.
+    note : Path
+        What was run on which data.
+    checkpoint : Path
+        The state from which an unfinished fit resumes.
+    refined : Path
+        The class and the confidence of each row after a person's corrections.
+    explored : Path
+        The folder of the explorer: answers, the map, exports.
 
     Examples
     --------
@@ -26,42 +37,15 @@ class Run:
     'digits-run/model.coterie'
     """
 
-    folder: Path
-
-    @property
-    def model(self) -> Path:
-        """The fitted model."""
-        return self.folder / "model.coterie"
-
-    @property
-    def checkpoint(self) -> Path:
-        """The state from which an unfinished fit resumes."""
-        return self.folder / "checkpoint.coterie"
-
-    @property
-    def labels(self) -> Path:
-        """The cluster and the confidence of each row."""
-        return self.folder / "labels.csv"
-
-    @property
-    def refined(self) -> Path:
-        """The class and the confidence of each row after a person's corrections."""
-        return self.folder / "refined.csv"
-
-    @property
-    def report(self) -> Path:
-        """The HTML report."""
-        return self.folder / "report.html"
-
-    @property
-    def explored(self) -> Path:
-        """The folder of the explorer: answers, the map, exports."""
-        return self.folder / "explore"
-
-    @property
-    def note(self) -> Path:
-        """What was run on which data."""
-        return self.folder / "run.json"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.model = folder / "model.coterie"
+        self.labels = folder / "labels.csv"
+        self.report = folder / "report.html"
+        self.note = folder / "run.json"
+        self.checkpoint = folder / "checkpoint.coterie"
+        self.refined = folder / "refined.csv"
+        self.explored = folder / "explore"
 
     @property
     def dropped(self) -> list[str]:
