@@ -14,7 +14,7 @@ from torch.distributed.run import get_args_parser
 
 from coterie import LargeMvCNet, refine
 from coterie.cli import run
-from coterie.explore.live import serving
+from coterie.explore.live import server
 from coterie.runs import Run, write_labels
 
 N_ROWS, N_COLUMNS = 120, 64
@@ -99,7 +99,7 @@ def check(words: list[str]) -> None:
 @pytest.mark.parametrize("page", [page for page in LINKING if commands(page)], ids=lambda page: page.name)
 def test_the_commands_of_a_page_work(page, place, request, monkeypatch, short_training):
     opened = []
-    monkeypatch.setattr(serving, "serve", lambda session, port, say: opened.append(session.log.close()))
+    monkeypatch.setattr(server, "serve", lambda session, port, say: opened.append(session.log.close()))
     words = commands(page)
     if any("run" in line for line in words) and not any("fit" in line for line in words):
         request.getfixturevalue("a_run")

@@ -35,3 +35,14 @@ def listed(names: Sequence[str], most: int = 12) -> str:
     """
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Write a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(1200, "row"), counted(2, "class", "classes")
+    ('1 row', '1,200 rows', '2 classes')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

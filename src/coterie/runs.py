@@ -1,4 +1,4 @@
-"""A run of the command line: a folder with the model, its labels, where the data were, and the report."""
+"""A run of the command line: a folder with the model, its labels, a note of what was run, and the report."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import csv
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,21 @@ from coterie.errors import InputError
 from coterie.store import atomic_path, remove_drafts
 
 
-@dataclass(frozen=True)
 class Run:
     """The files of one run.
 
-    Parameters
+    Attributes
     ----------
-    folder : Path
+    model, labels, report : Path
+        The fitted model, the cluster and the confidence of each row, and the HTML report.
+    note : Path
+        What was run on which data.
+    checkpoint : Path
+        The state from which an unfinished fit resumes.
+    refined : Path
+        The class and the confidence of each row after a person's corrections.
+    explored : Path
+        The folder of the explorer: answers, the map, exports.
 
     Examples
     --------
@@ -30,42 +37,15 @@ class Run:
     'digits-run/model.coterie'
     """
 
-    folder: Path
-
-    @property
-    def model(self) -> Path:
-        """The fitted model."""
-        return self.folder / "model.coterie"
-
-    @property
-    def checkpoint(self) -> Path:
-        """Where an unfinished fit goes on from."""
-        return self.folder / "checkpoint.coterie"
-
-    @property
-    def labels(self) -> Path:
-        """The cluster and the confidence of each row."""
-        return self.folder / "labels.csv"
-
-    @property
-    def refined(self) -> Path:
-        """The class and the confidence of each row after a person's corrections."""
-        return self.folder / "refined.csv"
-
-    @property
-    def report(self) -> Path:
-        """The page to look at."""
-        return self.folder / "report.html"
-
-    @property
-    def explored(self) -> Path:
-        """The folder of what was said and made on the page: answers, the map, exports."""
-        return self.folder / "explore"
-
-    @property
-    def note(self) -> Path:
-        """What was run on which data."""
-        return self.folder / "run.json"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.model = folder / "model.coterie"
+        self.labels = folder / "labels.csv"
+        self.report = folder / "report.html"
+        self.note = folder / "run.json"
+        self.checkpoint = folder / "checkpoint.coterie"
+        self.refined = folder / "refined.csv"
+        self.explored = folder / "explore"
 
     @property
     def dropped(self) -> list[str]:
@@ -74,13 +54,17 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether all of it is there: the note is written last."""
+        """Whether the run is complete: the note is written last."""
         return self.model.exists() and self.note.exists()
 
-    def create(self, replace: bool) -> None:
-        """Make the folder; a finished run is only replaced when asked."""
+    def check_free(self, replace: bool) -> None:
+        """Raise an `InputError` when there is a finished run that is not to be replaced."""
         if self.finished and not replace:
             raise InputError(f"{self.folder} already holds a finished run; give another --out, or --replace.")
+
+    def create(self, replace: bool) -> None:
+        """Make the folder; a finished run is replaced only with `replace`."""
+        self.check_free(replace)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             remove_drafts(self.folder)
@@ -89,19 +73,19 @@ class Run:
 
     @contextmanager
     def created(self, replace: bool) -> Iterator[None]:
-        """Make the folder for a block; where that fails before it wrote anything, no new folder is left behind."""
-        was_there = self.folder.exists()
+        """Make the folder for a block; if the block fails before it wrote anything, no new folder is left behind."""
+        existed = self.folder.exists()
         self.create(replace)
         try:
             yield
         except BaseException:
-            if not was_there:
+            if not existed:
                 with suppress(OSError):  # something is in it, or another process was faster
                     self.folder.rmdir()
             raise
 
     def check(self) -> None:
-        """Raise one sentence when there is no finished run."""
+        """Raise an `InputError` when there is no finished run."""
         if self.folder.is_file():
             raise InputError(f"{self.folder} is a file; give the folder of a run, which knows its rows too.")
         if not self.model.is_file():
@@ -109,17 +93,32 @@ class Run:
                 f"{self.folder} holds no finished run (no {self.model.name}); make one with coterie fit."
             )
 
-    def unfinish(self) -> None:
-        """Take away the note of an earlier run, before its other files are replaced one by one.
+    def write(
+        self,
+        model: Any,
+        labels: np.ndarray,
+        confidence: np.ndarray,
+        names: Mapping[int, str] | None,
+        facts: dict[str, Any],
+    ) -> None:
+        """Write the model, its labels and, last, the note: a run without one is unfinished."""
+        self._unfinish()
+        model.save(self.model)
+        write_labels(self.labels, labels, confidence, names)
+        self.write_note(facts)
+        self.checkpoint.unlink(missing_ok=True)
 
-        What was said on the page about its clusters is not true of others, so it is put aside.
+    def _unfinish(self) -> None:
+        """Remove the note of an earlier run, before its other files are replaced one by one.
+
+        Answers about its clusters do not fit others, so their file is renamed.
         """
         self.note.unlink(missing_ok=True)
-        said, place = self.explored / "answers.jsonl", 1
-        while (aside := said.with_name(f"answers-{place}.jsonl")).exists():
-            place += 1
-        if said.exists():
-            said.rename(aside)
+        answers, number = self.explored / "answers.jsonl", 1
+        while (aside := answers.with_name(f"answers-{number}.jsonl")).exists():
+            number += 1
+        if answers.exists():
+            answers.rename(aside)
 
     def write_note(self, facts: dict[str, Any]) -> None:
         """Write the facts of the run."""
@@ -132,7 +131,7 @@ class Run:
             facts = json.loads(self.note.read_text())
         except (OSError, ValueError) as error:
             raise InputError(f"{self.note} cannot be read; run coterie fit again.") from error
-        if not isinstance(facts, dict):
+        if not isinstance(facts, dict) or not {"data", "rows"} <= facts.keys():
             raise InputError(f"{self.note} is not the note of a run; run coterie fit again.")
         return facts
 
@@ -140,7 +139,7 @@ class Run:
 def write_labels(
     path: Path, labels: np.ndarray, confidence: np.ndarray, names: Mapping[int, str] | None = None
 ) -> None:
-    """Write row, cluster and confidence as CSV, atomically; names of clusters too, where there are any.
+    """Write row, cluster and confidence as CSV, atomically, and names of clusters where there are any.
 
     Examples
     --------
@@ -161,13 +160,13 @@ def write_labels(
         writer = csv.writer(handle, lineterminator="\n")
         writer.writerow(["row", "cluster", "confidence", *(["name"] if names else [])])
         writer.writerows(
-            (row, int(label), f"{sure:.6g}", *([names.get(int(label), "")] if names else []))
-            for row, (label, sure) in enumerate(zip(labels, confidence, strict=True))
+            (row, int(label), f"{value:.6g}", *([names.get(int(label), "")] if names else []))
+            for row, (label, value) in enumerate(zip(labels, confidence, strict=True))
         )
 
 
 def read_confidence(path: Path, n_rows: int) -> np.ndarray | None:
-    """Read the confidence of each row from what `write_labels` wrote; None where there is no such file.
+    """Read the confidence of each row from the file of `write_labels`; None where there is none of that length.
 
     Examples
     --------
@@ -180,7 +179,7 @@ def read_confidence(path: Path, n_rows: int) -> np.ndarray | None:
     True
     """
     try:
-        found = np.loadtxt(path, delimiter=",", skiprows=1, usecols=2, dtype=np.float32, ndmin=1)
+        confidence = np.loadtxt(path, delimiter=",", skiprows=1, usecols=2, dtype=np.float32, ndmin=1)
     except (OSError, ValueError, IndexError):
         return None
-    return found if len(found) == n_rows and np.isfinite(found).all() else None
+    return confidence if len(confidence) == n_rows and np.isfinite(confidence).all() else None

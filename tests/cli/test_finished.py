@@ -1,6 +1,7 @@
 """What is done with a finished run: `coterie predict`, `evaluate` and `report`."""
 
 import re
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -70,3 +71,12 @@ def test_one_row_is_spoken_of_as_one(folder, tmp_path, capsys):
         run(["predict", str(folder / "run"), str(tmp_path / "one.csv"), "-o", str(tmp_path / "o.csv")]) == 0
     )
     assert capsys.readouterr().out.startswith("1 row labelled: ")
+
+
+@pytest.mark.parametrize("note", ["{}", "[]", '{"data": "rows.csv"}', "{", ""])
+def test_a_note_that_is_not_of_a_run_is_refused_in_one_sentence(folder, tmp_path, note, capsys):
+    shutil.copytree(folder / "run", tmp_path / "run")
+    (tmp_path / "run" / "run.json").write_text(note)
+    for command in (["report"], ["explore"], ["predict", str(folder / "rows.csv")]):
+        assert run([command[0], str(tmp_path / "run"), *command[1:]]) == 2
+        assert "run.json" in last_error(capsys)

@@ -33,6 +33,10 @@ def test_what_was_mistyped_leads_to_the_help_of_its_command(capsys):
         (["fit", "{place}/rows.csv", "-k", "3"], "Missing option '--out'"),
         (["fit", "{place}/rows.csv", "-k", "0", "--out", "{place}/x"], "n_clusters=0"),
         (["fit", "{place}/rows.csv", "-k", "some", "--out", "{place}/x"], "--clusters some is neither"),
+        (
+            ["fit", "{place}/rows.csv", "-k", "3", "--out", "{place}/x", "--seed", "-1"],
+            "Invalid value for '--seed'",
+        ),
         (["recommend", "{place}/none.csv"], "none.csv"),
         (["recommend", "{place}/rows.csv", "-k", "0"], "n_clusters=0"),
         (["fit", "{place}/rows.csv", "-k", "151", "--out", "{place}/x"], "n_clusters=151"),

@@ -1,6 +1,5 @@
 """What the report says about ambiguous rows."""
 
-import json
 import re
 from html import escape
 
@@ -12,9 +11,9 @@ from sklearn.metrics import silhouette_samples
 from coterie import MVSIB, write_report
 from coterie.explore import ambiguity as module
 from coterie.explore.ambiguity import cluster_silhouettes, read_ambiguity
-from coterie.explore.ambiguity_panel import ambiguity_panel
+from coterie.explore.multiview_panels import ambiguity_panel, views_panel
+from coterie.explore.panels import training_panel
 from coterie.explore.summary import summarise
-from coterie.explore.view_panel import views_panel
 from coterie.methods.mvsib.estimator import ROUTES
 
 CENTRES = [[0.0, 0.0, 0.0, 0.0], [6.0, 0.0, 0.0, 6.0], [0.0, 9.0, 0.0, 0.0]]
@@ -121,8 +120,9 @@ def test_a_model_that_does_not_tell_rows_apart_has_no_panel(fitted, doubting):
     plain, X = fitted(CENTRES, SIZES)
     plain.history_ = MEASURED
     summary = look(plain, X)
-    assert (summary.ambiguity, summary.course) == (None, None)
+    assert summary.ambiguity is None
     assert ambiguity_panel(summary) == ""
+    assert "What it means" not in training_panel(summary)
     model, X = doubting()
     del model.route_
     assert read_ambiguity(model, model.labels_, look(model, X).sample) is None
@@ -131,18 +131,24 @@ def test_a_model_that_does_not_tell_rows_apart_has_no_panel(fitted, doubting):
 # The page
 
 
-def test_the_panel_shows_clusters_rows_and_what_training_measured(doubting):
+def test_the_panel_shows_clusters_and_rows(doubting):
     page = ambiguity_panel(look(*doubting()))
-    assert re.findall(r'<section id="(\w+)"', page) == ["ambiguous", "course"]
-    assert "2 rows count as false negatives and 2 as hard negatives" in page
+    assert re.findall(r'<section id="(\w+)"', page) == ["ambiguous"]
+    assert "2 rows counted as false negatives and 2 as hard negatives" in page
     assert "1</th><td>4</td><td>0.66</td><td>2</td><td>1</td><td>" in page
     assert '<th scope="row">11</th><td>1</td><td>0.910</td><td>hard negative</td>' in page
-    assert "Changed rows</th><td>0.125</td><td>0.125</td><td>Share of the rows" in page
-    assert '<th scope="row">Routed rows</th><td>4</td>' in page
     assert "Histogram of uncertainty" in page
-    assert "Epoch 2, the one with clusters." in page
     assert "estimated from the sample" not in page
     assert "estimated from the sample" in ambiguity_panel(look(*doubting(), max_rows=6))
+
+
+def test_training_metrics_come_with_their_first_and_last_value_and_their_meaning(doubting):
+    model, X = doubting()
+    model.history_ = [*MEASURED, {"loss": 0.5, "changed": 0.25}]
+    page = training_panel(look(model, X))
+    assert '<th scope="row">changed rows</th><td>0.125</td><td>0.25</td><td>Share of rows' in page
+    assert '<th scope="row">routed rows</th><td>4</td><td>4</td>' in page
+    assert '<th scope="row">loss</th>' not in page
 
 
 def test_uncertain_rows_come_with_their_images_and_known_classes(doubting):
@@ -154,12 +160,11 @@ def test_uncertain_rows_come_with_their_images_and_known_classes(doubting):
     assert f"<td>hard negative</td><td>{escape('<i>')}</td>" in page
 
 
-def test_routes_that_nobody_took_and_a_training_without_measurements_are_told(doubting):
+def test_a_training_without_routes_and_without_metrics_is_reported(doubting):
     model, X = doubting()
-    model.route_, model.history_ = np.zeros(16, dtype=int), []
-    page = ambiguity_panel(look(model, X))
-    assert "No row was routed last." in page
-    assert 'id="course"' not in page
+    model.route_, model.history_ = np.zeros(16, dtype=int), [{"loss": 1.0}]
+    assert "Training routed no row." in ambiguity_panel(look(model, X))
+    assert "What it means" not in training_panel(look(model, X))
 
 
 def test_many_clusters_fold_away(fitted):
@@ -186,19 +191,15 @@ def mvsib():
 def test_the_report_of_mvsib_with_missing_views_has_all_its_parts(mvsib, tmp_path):
     model, data = mvsib
     page = write_report(model, data, tmp_path / "r.html", embedding="pca").read_text("utf-8")
-    for part in ("views", "ambiguous", "course"):
+    for part in ("views", "ambiguous", "training"):
         assert f'<section id="{part}"' in page
     assert "<right>" not in page
     weight, agreement = model.view_weights_[1], model.view_agreement_[0, 1]
     assert f"&lt;right&gt;</th><td>{weight:.1%}</td><td>{agreement:.2f}</td><td>7</td>" in page
-    course = json.loads(re.search(r'id="report-data">(.*?)</script>', page)[1])["course"]
     changed = [record["changed"] for record in model.history_ if "changed" in record]
-    assert course["data"][0]["y"] == changed
-    assert course["data"][0]["x"][-1] == len(model.history_)
-    # Each line has its row, with a swatch of the same colour.
-    table = page[page.index('<section id="course"') :]
-    swatches = re.findall(r'class="swatch" style="background:(#\w+)"', table[: table.index("</section>")])
-    assert swatches == [line["line"]["color"] for line in course["data"]]
+    row = f'<th scope="row">changed rows</th><td>{changed[0]:.3g}</td><td>{changed[-1]:.3g}</td>'
+    assert row in page
+    assert '<th scope="row">weight of &lt;right&gt;</th>' in page
 
 
 def test_the_curves_of_view_weights_have_the_names_of_the_views(mvsib, tmp_path):
@@ -217,18 +218,18 @@ def test_the_report_shows_views_as_they_were_in_fit_whatever_order_they_come_in(
     for given in (dict(reversed(data.items())), list(data.values())):
         found = look(model, given)
         assert found.views == want.views == [("left", 4), ("<right>", 5)]
-        assert [view.missing for view in found.viewing.views] == [0, 7]
-        assert found.viewing.views == want.viewing.views
+        assert [view.missing for view in found.view_statistics.views] == [0, 7]
+        assert found.view_statistics.views == want.view_statistics.views
 
 
 def test_missing_views_are_estimated_from_a_sample(mvsib):
     model, data = mvsib
     found = look(model, data, max_rows=60)
     there = found.sample.present[:, 1]
-    assert found.viewing.views[1].missing == round(found.sample.weights[~there].sum())
-    assert found.viewing.views[0].missing == 0
-    assert "Missing rows are estimated from the sample" in views_panel(found.viewing)
-    assert "estimated" not in views_panel(look(model, data).viewing)
+    assert found.view_statistics.views[1].missing == round(found.sample.weights[~there].sum())
+    assert found.view_statistics.views[0].missing == 0
+    assert "Missing rows are estimated from the sample" in views_panel(found.view_statistics)
+    assert "estimated" not in views_panel(look(model, data).view_statistics)
     assert there.tolist() == [not 10 <= row < 17 for row in found.sample.rows]
     assert not there.all()
 

@@ -10,10 +10,9 @@ from benchmarks.making import make
 from scipy import sparse
 
 from coterie import SSCNet, write_report
-from coterie.explore.coding import read_coding, top_atoms
+from coterie.explore.coding import read_coding, read_graph, top_atoms
 from coterie.explore.coding_panel import coding_panel
 from coterie.explore.figures import landmark_figure
-from coterie.explore.landmarks import read_graph
 from coterie.explore.pictures import ImageLayout, encode_png
 from coterie.explore.projection import Projection
 from coterie.explore.rows import Table
@@ -155,7 +154,7 @@ def test_rows_are_counted_in_steps_and_errors_above_one_fall_in_the_last(coded):
     assert (found.errors.counts[-1], found.errors.counts.sum(), found.errors.above) == (1, 16, 1)
 
 
-def test_the_ten_rows_written_worst_come_with_their_cluster_and_zeros(coded):
+def test_the_ten_rows_with_the_largest_error_come_with_their_cluster_and_zeros(coded):
     worst = read(coded).worst
     assert [one.row for one in worst] == list(range(15, 5, -1))
     assert (worst[0].cluster, worst[0].error, worst[0].zeros) == (2, 5.0, pytest.approx(0.72))
@@ -166,7 +165,7 @@ def test_the_ten_rows_written_worst_come_with_their_cluster_and_zeros(coded):
     )
 
 
-def test_the_rows_written_worst_have_an_image_although_nothing_else_shows_them(coded, fitted):
+def test_the_rows_with_the_largest_error_have_an_image_although_nothing_else_shows_them(coded, fitted):
     model, X = fitted(CENTRES, [60, 30, 30])
     shown = set(summarise(model, X, image_shape=(2, 2), embedding="pca").thumbnails.rows)
     hidden = [row for row in range(120) if row not in shown][:10]
@@ -276,7 +275,7 @@ def test_with_images_atoms_and_the_worst_rows_are_pictures(panel, coded):
 def test_the_panel_says_the_medians_and_the_cut(panel):
     found = panel()
     assert "In the median row 12% of the code is zero." in found
-    assert "The atoms leave 16% of the length of the median row. 1 row above 1 in the last box." in found
+    assert "The median row has an error of 16%. 1 row above 1 in the last box." in found
     assert "6 landmarks and 4 edges in 2 connected components" in found
     assert "80.0% of the edge weight stays within clusters." in found
     assert "strongest edges" not in found
@@ -335,6 +334,6 @@ def test_the_panel_agrees_with_a_real_fit(tmp_path):
     edges = model.landmark_graph_.tocoo()
     same = model.landmark_labels_[edges.row] == model.landmark_labels_[edges.col]
     assert f"{edges.data[same].sum() / edges.data.sum():.1%} of the edge weight stays" in page
-    assert f"The atoms leave {np.median(model.reconstruction_):.0%} of" in page
+    assert f"The median row has an error of {np.median(model.reconstruction_):.0%}." in page
     assert '"landmarks":{"data":' in page
     assert 'id="landmark-plot"' in page

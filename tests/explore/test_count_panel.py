@@ -30,7 +30,7 @@ def test_a_number_that_a_person_gave_needs_no_panel():
 def test_the_sentence_the_plot_and_the_numbers_are_shown():
     page = count_panel(CHOICE)
     assert "4 clusters, on which resampled graphs agree to 0.90" in page
-    assert "1,200 rows were looked at" in page
+    assert "Estimated from 1,200 rows" in page
     assert "Four figures over 2 to 8 clusters; 4 were chosen." in page
     assert '<th scope="row">4</th><td>0.693</td><td>0.500</td><td>0.900</td><td>-0.200</td>' in page
 

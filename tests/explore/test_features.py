@@ -20,7 +20,7 @@ def naive_differences(rows, labels, weights, cluster):
     return found
 
 
-def gathered(rows, labels, weights, k, chunk):
+def combine(rows, labels, weights, k, chunk):
     means = ClusterMeans(k, rows.shape[1])
     for start in range(0, len(rows), chunk):
         at = slice(start, start + chunk)
@@ -34,7 +34,7 @@ def test_differences_equal_the_naive_loops_in_any_chunks(offset):
     rows, labels, weights = rng.normal(size=(50, 4)) + offset, rng.integers(0, 3, 50), rng.uniform(1, 9, 50)
     names = ["a", "b", "c", "d"]
     for chunk in (7, 50):
-        tops = gathered(rows, labels, weights, 3, chunk).top(names, view="v", count=4)
+        tops = combine(rows, labels, weights, 3, chunk).top(names, view="v", count=4)
         for cluster in range(3):
             by_name = {feature.name: feature.difference for feature in tops[cluster]}
             expected = naive_differences(rows, labels, weights, cluster)
@@ -45,13 +45,13 @@ def test_differences_equal_the_naive_loops_in_any_chunks(offset):
 
 def test_a_constant_column_sets_nothing_apart():
     rows = np.column_stack([np.full(6, 1e5 + 0.1), np.arange(6.0)])
-    top = gathered(rows, np.array([0, 0, 0, 1, 1, 1]), np.ones(6), 2, 2).top(
+    top = combine(rows, np.array([0, 0, 0, 1, 1, 1]), np.ones(6), 2, 2).top(
         ["flat", "rising"], view="v", count=2
     )
     assert [[feature.name for feature in features] for features in top] == [["rising"], ["rising"]]
 
 
 def test_empty_clusters_a_single_cluster_and_an_absent_view_have_no_features():
-    one = gathered(np.arange(4.0)[:, None], np.zeros(4, dtype=int), np.ones(4), 2, 4)
+    one = combine(np.arange(4.0)[:, None], np.zeros(4, dtype=int), np.ones(4), 2, 4)
     assert one.top(["a"], view="v", count=1) == [[], []]
     assert ClusterMeans(2, 1).top(["a"], view="v", count=1) == [[], []]

@@ -211,8 +211,11 @@ def memberships(rows):
 @pytest.mark.parametrize(
     ("shares", "sentence"),
     [
-        ([[1.0, 0.0]], "The model is sure of every row: none has a confidence below 0.99."),
-        ([[0.995, 0.005], [1.0, 0.0]], "The model is sure of every row: none has a confidence below 0.99."),
+        ([[1.0, 0.0]], "The model is certain of every row: none has a confidence below 0.99."),
+        (
+            [[0.995, 0.005], [1.0, 0.0]],
+            "The model is certain of every row: none has a confidence below 0.99.",
+        ),
         ([[0.6, 0.4]], "Every row has the same confidence, 0.60: none is less certain than the others."),
     ],
 )
@@ -230,7 +233,7 @@ def test_rows_at_the_bounds_count_among_the_sure_and_the_unsure(page):
 
 def test_a_sample_of_sure_rows_says_nothing_of_the_others(page):
     found = page(sizes=[30, 0], centres=CENTRES[:2], change=memberships([[1.0, 0.0]]), max_rows=10)
-    assert "The model is sure of every sampled row:" in found.text
+    assert "The model is certain of every sampled row:" in found.text
 
 
 def test_one_cluster_leaves_no_row_between_two(page):
@@ -242,7 +245,7 @@ def test_sure_rows_do_not_fill_up_the_list_of_the_least_certain(page):
     shares = np.repeat([[1.0, 0.0]], 30, axis=0)
     shares[7] = 0.7, 0.3
     found = page(sizes=[30, 0], centres=CENTRES[:2], change=memberships(shares))
-    assert "The 1 row that the model could place least clearly: look here first." in found.text
+    assert "The 1 row with the lowest confidence: look here first." in found.text
     assert found.texts.count("Runner-up") == 1
 
 

@@ -20,14 +20,13 @@ def test_clusters_have_their_sizes_exemplars_and_neighbours(fitted):
     assert found.sample.rows.tolist() == list(range(60))
 
 
-def test_typical_rows_are_near_the_mean_and_unsure_rows_have_the_lowest_membership(fitted):
+def test_typical_rows_are_near_the_mean_and_confidence_is_the_mean_membership(fitted):
     model, X = fitted(CENTRES, [30, 20, 10])
     cluster = summarise(model, X, embedding="pca").clusters[1]
     members = np.flatnonzero(model.labels_ == 1)
     away = np.linalg.norm(X[members] - X[members].mean(axis=0), axis=1)
     assert cluster.typical == members[np.argsort(away)[:5]].tolist()
     own = model.predict_proba(X)[members, 1]
-    assert cluster.unsure == members[np.argsort(own)[:3]].tolist()
     assert cluster.confidence == pytest.approx(own.mean())
 
 

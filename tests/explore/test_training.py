@@ -1,6 +1,6 @@
 import pytest
 
-from coterie.explore.training import Curve, Phase, read_history
+from coterie.explore.training import Curve, Phase, curve_meaning, curve_title, read_history
 
 
 def test_curves_have_a_gap_where_a_record_lacks_the_name():
@@ -40,3 +40,12 @@ def test_steps_are_called_by_what_the_records_count(history, unit):
 def test_seconds_add_up_and_are_unknown_without_records():
     assert read_history([{"seconds": 1.5}, {"loss": 1}, {"seconds": 2}]).seconds == 3.5
     assert read_history([]).seconds is None
+
+
+def test_metrics_have_a_title_and_a_meaning_and_losses_have_none():
+    for name in ("changed", "mean_votes", "routed", "separation_gain", "view_weight_1"):
+        assert curve_meaning(name).endswith(".")
+    assert curve_meaning("loss") == ""
+    assert curve_title("mean_votes", []) == "neighbour agreement"
+    assert curve_title("view_weight_1", ["left", "right"]) == "weight of right"
+    assert curve_title("view_weight_2", ["left", "right"]) == "view weight 2"

@@ -8,8 +8,8 @@ from benchmarks.making import make
 
 from coterie import LargeMvCNet, write_report
 from coterie.data.scaling import MODES
-from coterie.explore.view_panel import SCALINGS, views_panel
-from coterie.explore.view_statistics import read_viewing
+from coterie.explore.multiview_panels import SCALINGS, views_panel
+from coterie.explore.view_statistics import read_view_statistics
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def fitted():
 
 def test_counts_of_missing_and_corrupt_rows_are_those_of_the_model(fitted):
     model, _ = fitted
-    found = read_viewing(model, ["left", "<right>"])
+    found = read_view_statistics(model, ["left", "<right>"])
     assert [one.missing for one in found.views] == [0, 15]
     assert [one.corrupt for one in found.views] == model.noise_.sum(0).tolist()
     assert found.views[0].corrupt >= 10
@@ -34,8 +34,8 @@ def test_counts_of_missing_and_corrupt_rows_are_those_of_the_model(fitted):
 
 
 def test_a_model_that_says_nothing_of_views_has_no_panel(fitted):
-    assert read_viewing(fitted[0], ["left"]) is None
-    assert read_viewing(object(), ["left", "right"]) is None
+    assert read_view_statistics(fitted[0], ["left"]) is None
+    assert read_view_statistics(object(), ["left", "right"]) is None
     assert views_panel(None) == ""
 
 
@@ -45,7 +45,7 @@ def test_the_page_shows_the_views_and_escapes_their_names(fitted, tmp_path):
     assert 'id="views"' in page
     assert "&lt;right&gt;" in page
     assert "<right>" not in page
-    assert "Corrupt rows that count least" in page
+    assert "Corrupt rows with the lowest weight" in page
     assert f"{model.view_agreement_[0, 1]:.2f}" in page
 
 
@@ -60,27 +60,27 @@ def weighing():
 
 
 def test_views_that_are_weighed_stand_beside_their_mean_agreement_with_the_others(weighing):
-    found = read_viewing(weighing, ["a", "b", "c"], np.array([0.0, 12.4, 3.0]))
+    found = read_view_statistics(weighing, ["a", "b", "c"], np.array([0.0, 12.4, 3.0]))
     assert [one.weight for one in found.views] == [0.5, 0.125, 0.375]
     assert [one.agreement for one in found.views] == pytest.approx([0.3, 0.4, 0.5])
     assert [one.missing for one in found.views] == [0, 12, 3]
     assert {(one.explained, one.corrupt) for one in found.views} == {(None, None)}
-    assert [one.missing for one in read_viewing(weighing, ["a", "b", "c"]).views] == [0, 0, 0]
+    assert [one.missing for one in read_view_statistics(weighing, ["a", "b", "c"]).views] == [0, 0, 0]
 
 
 def test_columns_of_which_the_model_says_nothing_are_left_out(weighing, fitted):
-    weighed = views_panel(read_viewing(weighing, ["a", "b", "c"]))
+    weighed = views_panel(read_view_statistics(weighing, ["a", "b", "c"]))
     assert '<th scope="row">b</th><td>12.5%</td><td>0.40</td><td>0</td><td>none</td>' in weighed
     assert "Explained" not in weighed
     assert "orrupt" not in weighed
-    judged = views_panel(read_viewing(fitted[0], ["left", "right"]))
+    judged = views_panel(read_view_statistics(fitted[0], ["left", "right"]))
     assert "Explained" in judged
     assert "Corrupt rows" in judged
     assert "Weight:" not in judged
 
 
 def test_the_panel_says_what_the_scaling_of_a_view_does(fitted):
-    panel = views_panel(read_viewing(fitted[0], ["left", "<right>"]))
+    panel = views_panel(read_view_statistics(fitted[0], ["left", "<right>"]))
     for mode in set(fitted[0].scaler_.modes_):
         assert f"Scaling &#x27;{mode}&#x27;: {SCALINGS[mode]}." in panel
     assert set(SCALINGS) == set(MODES)

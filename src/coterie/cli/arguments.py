@@ -1,4 +1,4 @@
-"""Options that several commands share, and how what was typed is read."""
+"""Options that several commands share, and the parsing of their values."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import typer
 
 from coterie.errors import InputError
 
-Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")]
-Replace = Annotated[bool, typer.Option("--replace", help="Write over a finished run.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Overwrite a finished run.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder that coterie fit wrote.")]
 RunOrModel = Annotated[
     Path,
@@ -24,8 +24,11 @@ Clusters = Annotated[
     str | None,
     typer.Option("--clusters", "-k", metavar="K", help="How many clusters to find, or auto."),
 ]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Decides everything random.")]
 MovedData = Annotated[Path | None, typer.Option(help="Where the data are now, if they were moved.")]
-ShownClasses = Annotated[Path | None, typer.Option(metavar="FILE", help="Known classes, to be shown beside.")]
+ShownClasses = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Known classes, to be shown with the clusters.")
+]
 ImageShape = Annotated[str | None, typer.Option(metavar="HxW", help="Rows are images, for instance 28x28.")]
 DataPath = Annotated[
     Path,
@@ -52,7 +55,7 @@ ClassColumn = Annotated[
 
 
 def cluster_count(text: str | None) -> int | str:
-    """Return a number of clusters as it was typed."""
+    """Parse the number of clusters, or auto."""
     if text is None or text == "auto":
         return "auto"
     try:
@@ -62,14 +65,14 @@ def cluster_count(text: str | None) -> int | str:
 
 
 def read_settings(method: Any, given: list[str]) -> dict[str, Any]:
-    """Return NAME=VALUE pairs as parameters; values are read as JSON where they are JSON.
+    """Parse NAME=VALUE pairs as parameters; values are read as JSON where they are JSON.
 
     An option is written with a dot, as options.tau=2.
     """
     from coterie.methods.moved import is_option, refuse_gone
 
     known = {name.replace("__", "."): name for name in method().get_params()}
-    chosen = {}
+    parameters = {}
     for item in given:
         name, equals, text = item.partition("=")
         if not equals:
@@ -81,8 +84,8 @@ def read_settings(method: Any, given: list[str]) -> dict[str, Any]:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]}?" if near else "see the method's page for its parameters."
             raise InputError(f"{method.__name__} has no parameter {name!r}; {hint}")
-        chosen[known[name]] = _value(text)
-    return chosen
+        parameters[known[name]] = _value(text)
+    return parameters
 
 
 def _value(text: str) -> Any:
@@ -94,7 +97,7 @@ def _value(text: str) -> Any:
 
 
 def read_shape(text: str) -> tuple[int, ...]:
-    """Return the sizes of an image."""
+    """Parse the shape of an image."""
     try:
         return tuple(int(size) for size in text.lower().split("x"))
     except ValueError:

@@ -21,31 +21,31 @@ from coterie.cli.arguments import (
     Replace,
     RunFolder,
     RunOrModel,
+    Seed,
     ShownClasses,
     cluster_count,
     read_settings,
     read_shape,
 )
 from coterie.cli.inputs import (
-    counted,
-    data_of,
+    describe_columns,
+    describe_gaps,
+    describe_sizes,
     fill_values,
     filled,
-    in_memory_or_not,
+    fitted_data,
+    load_if_it_fits,
     load_model,
     load_run,
     need_packages,
+    printed_warnings,
     read_classes,
+    read_corrections,
     read_data,
     read_new_rows,
     recommended,
-    said_of_clusters,
-    said_of_columns,
-    said_of_gaps,
-    spoken_warnings,
-    what_was_said,
 )
-from coterie.errors import InputError
+from coterie.errors import InputError, counted
 
 app = typer.Typer(
     help="Find the groups in large, messy data and show why.",
@@ -84,16 +84,16 @@ def recommend(
 
     views = read_data(data, drop)
     known = None if labels is None else read_some_labels(labels, views.n_rows)
-    found = recommend_method(views, known, n_clusters=cluster_count(clusters), uneven=uneven)
-    empty = said_of_gaps(views)
-    command = found.command(str(data), None if labels is None else str(labels), drop or (), fill=bool(empty))
+    advice = recommend_method(views, known, n_clusters=cluster_count(clusters), uneven=uneven)
+    gaps = describe_gaps(views)
+    command = advice.command(str(data), None if labels is None else str(labels), drop or (), fill=bool(gaps))
     if as_json:
-        typer.echo(json.dumps(found.as_values() | {"command": command}))
+        typer.echo(json.dumps(advice.as_values() | {"command": command}))
         return
-    read = "\n".join(filter(None, (said_of_columns(views), empty)))
-    typer.echo(f"{found}\n\n{read}\n\nNext:\n  {command}")
+    columns = "\n".join(filter(None, (describe_columns(views), gaps)))
+    typer.echo(f"{advice}\n\n{columns}\n\nNext:\n  {command}")
     if views.labels is not None and labels is None:
-        typer.echo("The labels in the data were not looked at; --labels FILE lets labels steer the method.")
+        typer.echo("The labels in the data were not used; --labels FILE lets labels steer the method.")
 
 
 @app.command()
@@ -104,7 +104,7 @@ def fit(
     ],
     clusters: Clusters = None,
     method: Annotated[
-        str, typer.Option(help="See coterie methods; auto takes what coterie recommend says.")
+        str, typer.Option(help="See coterie methods; auto takes the one that coterie recommend suggests.")
     ] = "auto",
     labels: Annotated[
         Path | None,
@@ -118,7 +118,7 @@ def fit(
     ] = None,
     drop: Drop = None,
     fill: Fill = False,
-    seed: Annotated[int, typer.Option(help="Decides everything random.")] = 0,
+    seed: Seed = 0,
     replace: Replace = False,
     quiet: Quiet = False,
 ) -> None:
@@ -126,75 +126,73 @@ def fit(
     from coterie.data import read_label_names, read_some_labels
     from coterie.engine.distributed import process_group
     from coterie.methods.registry import find_method
-    from coterie.runs import Run, write_labels
+    from coterie.runs import Run
 
-    the_run = Run(out)
+    the_run, n_clusters = Run(out), cluster_count(clusters)
+    the_run.check_free(replace)
     if clusters is None and labels is None:
         raise InputError(
             "Say how many clusters to find with --clusters (a number, or auto), or give some rows' classes with "
             "--labels."
         )
-    found = None if method == "auto" else find_method(method)
+    chosen = None if method == "auto" else find_method(method)
     views = read_data(data, drop)
     values = fill_values(views, fill)
     views = filled(views, values)
     known = None if labels is None else read_some_labels(labels, views.n_rows)
     names = {} if labels is None else read_label_names(labels)
-    if found is None:
-        found = recommended(views, known, labels, quiet)
-    if labels is not None and not found.uses_labels:
+    if chosen is None:
+        chosen = recommended(views, known, labels, quiet)
+    if labels is not None and not chosen.uses_labels:
         raise InputError(
-            f"--labels goes with a method that uses labels, and {found.name} does not; see coterie methods."
+            f"--labels goes with a method that uses labels, and {chosen.name} does not; see coterie methods."
         )
-    estimator = found.load()
-    chosen = read_settings(estimator, settings or [])
-    views = in_memory_or_not(views, data, quiet)
+    estimator = chosen.load()
+    parameters = read_settings(estimator, settings or [])
+    views = load_if_it_fits(views, data, quiet)
     usual = {"random_state": seed, "checkpoint": str(the_run.checkpoint), "verbose": int(not quiet)}
-    usual |= {} if clusters is None else {"n_clusters": cluster_count(clusters)}
+    usual |= {} if clusters is None else {"n_clusters": n_clusters}
     model = estimator(**{name: value for name, value in usual.items() if name in estimator().get_params()})
-    model.set_params(**chosen)
+    model.set_params(**parameters)
     started = time.perf_counter()
-    with the_run.created(replace), process_group() as together, spoken_warnings():
+    with the_run.created(replace), process_group() as group, printed_warnings():
         model.fit(views, known)
-    if together.rank > 0:
+    if group.rank > 0:
         return
     seconds = time.perf_counter() - started
-    the_run.unfinish()
     if names:
         model.names_ = names
-    model.save(the_run.model)
-    write_labels(the_run.labels, model.labels_, model.assign(views).confidence, names)
-    the_run.write_note(
-        {
-            "data": str(data.resolve()),
-            "drop": drop or [],
-            "columns": list(views.feature_names[0] or []) if views.n_views == 1 else [],
-            "fill": values,
-            "rows": views.n_rows,
-            "method": found.name,
-            "clusters": len(model.cluster_sizes_),
-            "labels": None if labels is None else str(labels.resolve()),
-            "settings": {
-                name.replace("__", "."): value for name, value in chosen.items() if name != "checkpoint"
-            },
-            "random_state": seed,
-            "seed": model.seed_,
-            "seconds": round(seconds, 3),
-            "versions": model.versions_,
-        }
-    )
-    the_run.checkpoint.unlink(missing_ok=True)
-    if labels is not None and cluster_count(clusters) not in ("auto", len(model.cluster_sizes_)):
+    facts = {
+        "data": str(data.resolve()),
+        "drop": drop or [],
+        "columns": list(views.feature_names[0] or []) if views.n_views == 1 else [],
+        "fill": values,
+        "rows": views.n_rows,
+        "method": chosen.name,
+        "clusters": len(model.cluster_sizes_),
+        "labels": None if labels is None else str(labels.resolve()),
+        "settings": {
+            name.replace("__", "."): value for name, value in parameters.items() if name != "checkpoint"
+        },
+        "random_state": seed,
+        "seed": model.seed_,
+        "seconds": round(seconds, 3),
+        "versions": model.versions_,
+    }
+    the_run.write(model, model.labels_, model.assign(views).confidence, names, facts)
+    if labels is not None and n_clusters not in ("auto", len(model.cluster_sizes_)):
         typer.echo(
             f"coterie: --clusters {clusters} was not followed: the labels are of "
-            f"{counted(len(model.cluster_sizes_), 'class', 'classes')}, and {found.name} looks for no other.",
+            f"{counted(len(model.cluster_sizes_), 'class', 'classes')}, and {chosen.name} looks for no other.",
             err=True,
         )
     if not quiet:
         if model.k_choice_ is not None and model.k_choice_.clear:
             typer.echo(model.k_choice_.sentence)
-        said = said_of_clusters(model.cluster_sizes_)
-        typer.echo(f"{views.n_rows} rows in {said} by {found.name} in {seconds:.1f} s: {out}")
+        clusters_found = describe_sizes(model.cluster_sizes_)
+        typer.echo(
+            f"{counted(views.n_rows, 'row')} in {clusters_found} by {chosen.name} in {seconds:.1f} s: {out}"
+        )
 
 
 @app.command()
@@ -207,13 +205,13 @@ def predict(
     drop: Drop = None,
     quiet: Quiet = False,
 ) -> None:
-    """Label the rows of DATA with the model of RUN; columns are found by their names where they have names."""
+    """Label the rows of DATA with the model of RUN; named columns are matched by name."""
     from coterie.runs import write_labels
 
     model, the_run = load_model(run)
     views = read_data(data, drop) if the_run is None else read_new_rows(data, the_run, drop)
-    found, confidence = model.assign(views)
-    write_labels(output, found, confidence, getattr(model, "names_", None))
+    labels, confidence = model.assign(views)
+    write_labels(output, labels, confidence, getattr(model, "names_", None))
     if not quiet:
         typer.echo(f"{counted(views.n_rows, 'row')} labelled: {output}")
 
@@ -252,23 +250,21 @@ def refine(
         ),
     ] = None,
     must_link: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Pairs of rows that are of one class, two columns.")
+        Path | None, typer.Option(metavar="FILE", help="Pairs of rows that are in one class, two columns.")
     ] = None,
     cannot_link: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Pairs of rows that are not of one class.")
+        Path | None, typer.Option(metavar="FILE", help="Pairs of rows that are not in one class.")
     ] = None,
     answers: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="What was said on the page of coterie explore: its export answers.json."
+            metavar="FILE", help="The answers given on the page of coterie explore: its export answers.json."
         ),
     ] = None,
     keep: Annotated[
-        bool, typer.Option("--keep/--no-keep", help="Whether clusters you did not speak of go on.")
+        bool, typer.Option("--keep/--no-keep", help="Whether to keep clusters without labels of yours.")
     ] = True,
-    ask: Annotated[
-        int, typer.Option(min=0, help="How many rows to name that are worth labelling next.")
-    ] = 10,
+    ask: Annotated[int, typer.Option(min=0, help="How many rows worth labelling next to list.")] = 10,
     data: MovedData = None,
     output: Annotated[
         Path | None,
@@ -286,34 +282,30 @@ def refine(
     from coterie.runs import Run, write_labels
 
     model, the_run = load_run(run_folder)
-    views = data_of(the_run, data)
-    words, names = what_was_said(
+    views = fitted_data(the_run, data)
+    update, names = read_corrections(
         views.n_rows, getattr(model, "names_", {}), labels, [must_link, cannot_link], answers
     )
     new_run = None if out is None else Run(out)
     if new_run is not None:
         new_run.create(replace)
-    refined = Refinement(model, views, keep=keep, n_ask=ask).update(**words)
-    found = refined.labels, refined.memberships.max(axis=1), names
+    refined = Refinement(model, views, keep=keep, n_ask=ask).update(**update)
+    result = refined.labels, refined.memberships.max(axis=1), names
     written = the_run.refined if output is None and new_run is None else output
     if written is not None:
-        write_labels(written, *found)
+        write_labels(written, *result)
     if new_run is not None:
-        made, facts = refined.model(names), the_run.read_note()
-        new_run.unfinish()
-        made.save(new_run.model)
-        write_labels(new_run.labels, *found)
+        new_model, facts = refined.model(names), the_run.read_note()
         facts |= {
-            "method": made.method_,
+            "method": new_model.method_,
             "clusters": len(refined.classes),
             "refined": str(run_folder.resolve()),
         }
-        new_run.write_note(facts | ({} if data is None else {"data": str(data.resolve())}))
+        new_run.write(new_model, *result, facts | ({} if data is None else {"data": str(data.resolve())}))
     if not quiet:
         moved = int((refined.labels != refined.clusters).sum())
-        typer.echo(
-            f"{moved} of {views.n_rows} rows changed, {len(refined.classes)} classes: {out or written}"
-        )
+        rows, classes = counted(views.n_rows, "row"), counted(len(refined.classes), "class", "classes")
+        typer.echo(f"{moved:,} of {rows} changed, {classes}: {out or written}")
         if len(refined.ask):
             typer.echo(f"Worth labelling next: rows {', '.join(map(str, refined.ask))}")
 
@@ -331,7 +323,7 @@ def report(
     from coterie.explore import write_report
 
     model, the_run = load_run(run_folder)
-    views = data_of(the_run, data)
+    views = fitted_data(the_run, data)
     shape = read_shape(image_shape) if image_shape else getattr(model, "image_shape", None)
     known = read_classes(truth, column) if truth else None
     written = write_report(
@@ -352,9 +344,7 @@ def explore(
     data: MovedData = None,
     metadata: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="CSV or Parquet, one line per row: to colour by, to read, to search."
-        ),
+        typer.Option(metavar="FILE", help="CSV or Parquet, one line per row, to colour by and to search."),
     ] = None,
     truth: ShownClasses = None,
     column: ClassColumn = None,
@@ -362,15 +352,15 @@ def explore(
     rows: Annotated[int, typer.Option(min=1, help="How many rows the map shows at most.")] = 5000,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
 ) -> None:
-    """Open RUN as a page on this machine: look, name, correct, take away."""
+    """Open RUN as a page on this machine: explore, name, correct, export."""
     need_packages("fastapi", "uvicorn", "plotly", "pyarrow")
     from coterie.explore.live.metadata import Metadata
-    from coterie.explore.live.serving import serve
+    from coterie.explore.live.server import serve
     from coterie.explore.live.session import Session
     from coterie.runs import read_confidence
 
     model, the_run = load_run(run_folder)
-    views = data_of(the_run, data)
+    views = fitted_data(the_run, data)
     session = Session(
         model,
         views,
@@ -390,7 +380,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the report goes.")] = Path(
         "demo"
     ),
-    seed: Annotated[int, typer.Option(help="Decides everything random.")] = 0,
+    seed: Seed = 0,
     pcx: Annotated[
         bool, typer.Option("--pcx/--no-pcx", help="Whether PCX shows what a network adds.")
     ] = True,

@@ -1,4 +1,4 @@
-"""What the commands read: data, runs, the machine; heavy packages are imported inside."""
+"""What the commands read and print: data, runs, corrections, warnings; heavy packages are imported inside."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 
 import typer
 
-from coterie.errors import InputError, listed
+from coterie.errors import InputError, counted, listed
 
 
 def is_follower() -> bool:
-    """Whether torchrun started this process beside a first one, which speaks for all."""
+    """Whether torchrun started this process next to a first one, which prints for all."""
     return os.environ.get("RANK", "0") != "0"
 
 
@@ -37,72 +37,70 @@ def load_model(path: Path) -> tuple[Any, Any]:
     return (load(path), None) if path.is_file() else load_run(path)
 
 
-def what_was_said(
+def read_corrections(
     n_rows: int, names: dict[int, str], labels: Path | None, links: list[Path | None], answers: Path | None
 ) -> tuple[dict[str, Any], dict[int, str]]:
-    """Read what a person knows, as `Refinement.update` takes it, and the names of classes after it."""
+    """Read a person's corrections as arguments of `Refinement.update`, and the names of classes after them."""
     from coterie.data import read_pairs, read_some_labels
 
     if labels is None and answers is None and not any(links):
         raise InputError("Say what you know with --labels, --must-link, --cannot-link or --answers.")
-    words: dict[str, Any] = {"y": None, "must_link": None, "cannot_link": None}
+    update: dict[str, Any] = {"y": None, "must_link": None, "cannot_link": None}
     if answers is not None:
         need_packages("pydantic")
-        from coterie.explore.live.answers import gathered, read_answers
+        from coterie.explore.live.answers import combine, read_answers
 
-        known = gathered(read_answers(answers), names)
-        words, names = known.for_update(), known.names
+        corrections = combine(read_answers(answers), names)
+        update, names = corrections.for_update(), corrections.names
     if labels is not None:
-        given = read_some_labels(labels, n_rows, words=False)
-        words["y"] = (words["y"] or {}) | {
-            row: label for row, label in enumerate(given.tolist()) if label != -1
-        }
+        given = enumerate(read_some_labels(labels, n_rows, words=False).tolist())
+        update["y"] = (update["y"] or {}) | {row: label for row, label in given if label != -1}
     for kind, path in zip(("must_link", "cannot_link"), links, strict=True):
         if path is not None:
-            words[kind] = [*(words[kind] or []), *read_pairs(path).tolist()]
-    return words, names
+            update[kind] = [*(update[kind] or []), *read_pairs(path).tolist()]
+    return update, names
 
 
 def recommended(views: Any, known: Any, labels: Path | None, quiet: bool) -> Any:
-    """Return the method that is recommended for some rows and the labels of a file, and name it."""
-    from coterie.methods.choosing.recommend import recommend as recommend_method
+    """Return the method that is recommended for some rows and the labels of a file, and print its name."""
+    from coterie.methods.choosing.recommend import recommend
     from coterie.methods.registry import find_method
 
-    found = find_method(recommend_method(views, known).method)
-    if labels is not None and not found.uses_labels:
+    method = find_method(recommend(views, known).method)
+    if labels is not None and not method.uses_labels:
         raise InputError(
             f"{labels} has labels of fewer than two classes, which steer nothing: label rows of other classes too, "
             "or leave --labels out and say --clusters."
         )
     if not quiet and not is_follower():
-        typer.echo(f"Method: {found.name}; coterie recommend says why, --method takes another.")
-    return found
+        typer.echo(f"Method: {method.name}; coterie recommend says why, --method takes another.")
+    return method
 
 
 def read_data(path: Path, drop: list[str] | None) -> Any:
-    """Read the data, and speak the reader's warnings as plain sentences."""
+    """Read the data, and print the reader's warnings as plain sentences."""
     from coterie.data import read_views
 
-    with spoken_warnings():
+    with printed_warnings():
         return read_views(path, **({"drop": drop} if drop else {}))
 
 
 def fill_values(views: Any, fill: bool) -> list[list[float]] | None:
-    """Return what fills the empty cells of each column where they are to be filled."""
+    """Return the medians that fill the empty cells of each column; None where they are not to be filled."""
     from coterie.data.gaps import medians
 
     return medians(views) if fill else None
 
 
 def filled(views: Any, values: list[list[float]] | None) -> Any:
-    """Fill the empty cells of rows, where there is something to fill them with."""
+    """Fill the empty cells of rows, where there are values to fill them with."""
     from coterie.data.gaps import fill_gaps
 
     return views if values is None else fill_gaps(views, values)
 
 
-def said_of_gaps(views: Any) -> str:
-    """Say how many cells of a table are empty, and where; nothing where all are full."""
+def describe_gaps(views: Any) -> str:
+    """Say how many cells of a table are empty, and where; nothing where none is."""
     from coterie.data.gaps import gaps
     from coterie.data.memory import fits
 
@@ -122,23 +120,12 @@ def said_of_gaps(views: Any) -> str:
     )
 
 
-def counted(number: int, one: str, more: str | None = None) -> str:
-    """Write a number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "row"), counted(2, "class", "classes")
-    ('1 row', '2 classes')
-    """
-    return f"{number} {one if number == 1 else more or one + 's'}"
-
-
-def said_of_clusters(sizes: Sequence[int]) -> str:
+def describe_sizes(sizes: Sequence[int]) -> str:
     """Say how many clusters have rows, and how many have none.
 
     Examples
     --------
-    >>> said_of_clusters([3, 4]), said_of_clusters([7, 0, 0])
+    >>> describe_sizes([3, 4]), describe_sizes([7, 0, 0])
     ('2 clusters', '1 cluster (2 of the 3 asked for are empty)')
     """
     empty = sum(size == 0 for size in sizes)
@@ -147,11 +134,11 @@ def said_of_clusters(sizes: Sequence[int]) -> str:
     return used if not empty else f"{used} ({empty} of the {len(sizes)} asked for {are} empty)"
 
 
-def said_of_columns(views: Any) -> str:
-    """Name the columns of a table, or the views."""
+def describe_columns(views: Any) -> str:
+    """List the columns of a table, or the views."""
     if views.n_views > 1:
-        shown = [f"{name} ({dim:,})" for name, dim in zip(views.names, views.dims, strict=True)]
-        return f"Views and their columns: {listed(shown)}."
+        widths = [f"{name} ({dim:,})" for name, dim in zip(views.names, views.dims, strict=True)]
+        return f"Views and their columns: {listed(widths)}."
     names = views.feature_names[0]
     return (
         f"Columns used: {f'all {views.dims[0]:,}; they have no names' if names is None else listed(names)}."
@@ -159,37 +146,37 @@ def said_of_columns(views: Any) -> str:
 
 
 def read_new_rows(path: Path, the_run: Any, drop: list[str] | None) -> Any:
-    """Read rows for the model of a run: columns with names are found by them, gaps filled as those of the fit."""
+    """Read rows for the model of a run: named columns are matched by name, gaps filled as in the fit."""
     from coterie.data import as_views, column_names
 
     facts = the_run.read_note()
-    columns, there = facts.get("columns"), column_names(path)
-    if drop is None:
-        drop = [name for name in the_run.dropped if name in there or not (there or columns)]
-    by_name = _found_by_name(columns, there)
-    if columns and there and not set(columns) & set(there):
+    fitted, columns = facts.get("columns"), column_names(path)
+    by_name = _can_match(fitted, columns)
+    if fitted and columns and not set(fitted) & set(columns):
         typer.echo(
-            f"coterie: {path} has no column called {listed(columns)}, as {the_run.folder} was fitted on: its columns "
+            f"coterie: {path} has no column called {listed(fitted)}, as {the_run.folder} was fitted on: its columns "
             "are taken in their order.",
             err=True,
         )
     if by_name:
-        missing = [repr(name) for name in columns if name not in there]
+        missing = [repr(name) for name in fitted if name not in columns]
         if missing:
             raise InputError(
                 f"{path} lacks {listed(missing)}: new rows need every column that {the_run.folder} was fitted on."
             )
-        drop = [name for name in there if name not in columns]
+        drop = [name for name in columns if name not in fitted]
+    elif drop is None:
+        drop = [name for name in the_run.dropped if name in columns or not (columns or fitted)]
     views = filled(read_data(path, drop), facts.get("fill"))
-    if by_name and list(views.feature_names[0]) != columns:
-        views = as_views(views, views={views.names[0]: columns})
+    if by_name and list(views.feature_names[0]) != fitted:
+        views = as_views(views, views={views.names[0]: fitted})
     views.check()  # the model would call them by the name of the file it was fitted on
     return views
 
 
-def _found_by_name(columns: list[str] | None, there: Sequence[str]) -> bool:
-    """Whether the columns of a fit can be found in a file by their names."""
-    return bool(columns and set(columns) & set(there)) and len(set(there)) == len(there)
+def _can_match(fitted: list[str] | None, columns: Sequence[str]) -> bool:
+    """Whether the columns of a fit can be matched with those of a file by name."""
+    return bool(fitted and set(fitted) & set(columns)) and len(set(columns)) == len(columns)
 
 
 def read_classes(path: Path, column: str | None) -> Any:
@@ -198,13 +185,13 @@ def read_classes(path: Path, column: str | None) -> Any:
 
     if column is None:
         return read_labels(path)
-    there = column_names(path)
-    if there and column not in there:
-        raise InputError(f"--column {column}: {path} has no such column; it has {listed(there)}.")
+    columns = column_names(path)
+    if columns and column not in columns:
+        raise InputError(f"--column {column}: {path} has no such column; it has {listed(columns)}.")
     return read_labels(path, column)
 
 
-def in_memory_or_not(views: Any, path: Path, quiet: bool) -> Any:
+def load_if_it_fits(views: Any, path: Path, quiet: bool) -> Any:
     """Read rows into memory where they fit; leave them on disk, and say so, where they do not."""
     from coterie.data.memory import SHARE, fits, into_memory
 
@@ -218,19 +205,19 @@ def in_memory_or_not(views: Any, path: Path, quiet: bool) -> Any:
     return views
 
 
-def data_of(the_run: Any, moved_to: Path | None) -> Any:
+def fitted_data(the_run: Any, moved_to: Path | None) -> Any:
     """Return the rows that a run was fitted on."""
     from coterie.data import column_names
 
     facts = the_run.read_note()
-    where = moved_to if moved_to is not None else Path(facts["data"])
-    if not where.exists():
-        raise InputError(f"The data are not at {where}; give --data the place where they are now.")
-    there = column_names(where)
-    if _found_by_name(facts.get("columns"), there) and not set(the_run.dropped) <= set(there):
-        views = read_new_rows(where, the_run, None)  # a file from which columns were taken out since
+    path = moved_to if moved_to is not None else Path(facts["data"])
+    if not path.exists():
+        raise InputError(f"The data are not at {path}; give --data the place where they are now.")
+    columns = column_names(path)
+    if _can_match(facts.get("columns"), columns) and not set(the_run.dropped) <= set(columns):
+        views = read_new_rows(path, the_run, None)  # a file from which columns were removed since
     else:
-        views = filled(read_data(where, the_run.dropped), facts.get("fill"))
+        views = filled(read_data(path, the_run.dropped), facts.get("fill"))
     if views.n_rows != facts["rows"]:
         raise InputError(
             f"The data have {views.n_rows} rows, the run had {facts['rows']}; give --data the same rows."
@@ -239,18 +226,18 @@ def data_of(the_run: Any, moved_to: Path | None) -> Any:
 
 
 def need_packages(*names: str) -> None:
-    """Say in one sentence how to install what the page needs and this machine lacks."""
+    """Say in one sentence how to install a package that the page needs and this machine lacks."""
     for name in names:
         if importlib.util.find_spec(name) is None:
             raise InputError(f"coterie explore needs {name}: pip install 'coterie[explore]'.")
 
 
 @contextmanager
-def spoken_warnings() -> Iterator[None]:
-    """Print warnings of a method as plain sentences."""
+def printed_warnings() -> Iterator[None]:
+    """Print the warnings of a method as plain sentences."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         yield
-    spoken = [] if is_follower() else [one for one in caught if issubclass(one.category, UserWarning)]
-    for message in dict.fromkeys(str(one.message) for one in spoken):
-        typer.echo(f"coterie: {message}", err=True)
+    sentences = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
+    for sentence in dict.fromkeys([] if is_follower() else sentences):
+        typer.echo(f"coterie: {sentence}", err=True)

@@ -1,87 +1,79 @@
-"""The cards of the clusters: what each one is like."""
+"""The cluster cards: exemplar, typical rows, and the features that set each cluster apart."""
 
+from coterie.errors import counted
 from coterie.explore.features import Feature
-from coterie.explore.html_parts import counted, folded_cards, image, section, swatch, thumbnail
-from coterie.explore.markup import Html, element, join, table
+from coterie.explore.html_parts import (
+    Html,
+    element,
+    figure,
+    folded_cards,
+    image,
+    join,
+    section,
+    swatch,
+    table,
+    thumbnail,
+)
 from coterie.explore.palette import colours
-from coterie.explore.pictures import data_uri
+from coterie.explore.pictures import Thumbnails, data_uri
 from coterie.explore.summary import Cluster, Summary
 
 
 def clusters_panel(summary: Summary) -> Html:
-    """Show what each cluster is like, the largest first: images, or the features that set it apart."""
+    """Show a card for each cluster, the largest first: images, or the features that set it apart."""
     ordered = sorted(summary.clusters, key=lambda cluster: -cluster.size)
     palette = colours(len(ordered))
     cards = [_card(summary, cluster, palette[cluster.number]) for cluster in ordered if cluster.size]
     parts = folded_cards(cards, pictures=summary.thumbnails is not None)
-    return section("clusters", "Clusters", *parts, note=_cards_note(summary))
+    return section("clusters", "Clusters", *parts, note=_note(summary))
 
 
-def _cards_note(summary: Summary) -> str:
-    said = []
+def _note(summary: Summary) -> str:
+    sentences = []
     if summary.thumbnails is not None:
         decoded = "the exemplar that the model decoded, " if summary.thumbnails.decoded else ""
-        said.append(
+        sentences.append(
             f"Largest first: {decoded}the real row that stands for the cluster, and its most typical rows."
         )
     if any(cluster.features for cluster in summary.clusters):
-        said.append(
+        sentences.append(
             "Bars show how far the mean of a feature in the cluster lies from its mean in all other rows, in "
             "standard deviations (SDs): to the right when higher, to the left when lower."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _card(summary: Summary, cluster: Cluster, colour: str) -> Html:
-    share = cluster.size / summary.n_rows
-    about = f"{counted(cluster.size, 'row')} ({share:.1%})"
+    about = f"{counted(cluster.size, 'row')} ({cluster.size / summary.n_rows:.1%})"
     if cluster.commonest is not None:
-        name, part = cluster.commonest
-        about += f", mostly {name} ({part:.0%})"
-    parts: list[Html] = [
-        element("h3", swatch(colour), f"Cluster {cluster.title}"),
-        element("p", about, class_="about"),
-    ]
-    if summary.thumbnails is not None:
-        parts.append(_gallery(summary, cluster))
+        name, share = cluster.commonest
+        about += f", mostly {name} ({share:.0%})"
     views = dict.fromkeys(feature.view for feature in cluster.features)
-    parts.extend(_feature_table(summary, cluster, view) for view in views)
-    if summary.thumbnails is None:
-        parts.append(element("p", _named_rows(cluster), class_="about"))
+    tables = [_feature_table(summary, cluster, view) for view in views]
+    parts = [element("h3", swatch(colour), f"Cluster {cluster.title}"), element("p", about, class_="about")]
+    if summary.thumbnails is not None:
+        parts += [_gallery(summary, cluster, summary.thumbnails), *tables]
+    else:
+        exemplar = "" if cluster.exemplar is None else f"Exemplar: row {cluster.exemplar}. "
+        rows = f"{exemplar}Typical rows: {', '.join(map(str, cluster.typical))}."
+        parts += [*tables, element("p", rows, class_="about")]
     return element("article", *parts, class_="card")
 
 
-def _named_rows(cluster: Cluster) -> str:
-    stands = "" if cluster.exemplar is None else f"Exemplar: row {cluster.exemplar}. "
-    return f"{stands}Typical rows: {', '.join(map(str, cluster.typical))}."
-
-
-def _gallery(summary: Summary, cluster: Cluster) -> Html:
-    thumbnails = summary.thumbnails
-    if thumbnails is None:
-        return Html("")
-    main = []
+def _gallery(summary: Summary, cluster: Cluster, thumbnails: Thumbnails) -> Html:
+    exemplars = []
     if cluster.number in thumbnails.decoded:
-        image = data_uri(thumbnails.decoded[cluster.number])
-        main.append(_figure(image, f"Decoded exemplar of cluster {cluster.title}", "decoded"))
-    if cluster.exemplar is not None:
-        main.append(_row_figure(summary, cluster.exemplar, f"row {cluster.exemplar}"))
-    small = [
+        decoded = data_uri(thumbnails.decoded[cluster.number])
+        exemplars.append(figure(image(decoded, f"Decoded exemplar of cluster {cluster.title}"), "decoded"))
+    if (row := cluster.exemplar) is not None:
+        exemplars.append(figure(thumbnail(summary, row, f"Row {row}"), f"row {row}"))
+    typical = [
         thumbnail(summary, row, f"Typical row {row} of cluster {cluster.title}") for row in cluster.typical
     ]
-    return join([element("div", *main, class_="pair"), element("div", *small, class_="strip")])
-
-
-def _figure(source: str, alt: str, caption: str) -> Html:
-    return element("figure", image(source, alt), element("figcaption", caption))
-
-
-def _row_figure(summary: Summary, row: int, caption: str) -> Html:
-    return element("figure", thumbnail(summary, row, f"Row {row}"), element("figcaption", caption))
+    return join([element("div", *exemplars, class_="pair"), element("div", *typical, class_="strip")])
 
 
 def _feature_table(summary: Summary, cluster: Cluster, view: str) -> Html:
-    chosen = [feature for feature in cluster.features if feature.view == view]
     widest = max(abs(feature.difference) for feature in cluster.features)
     rows = [
         [
@@ -89,7 +81,8 @@ def _feature_table(summary: Summary, cluster: Cluster, view: str) -> Html:
             _diverging(feature, widest),
             f"{feature.difference:+.2f}",
         ]
-        for feature in chosen
+        for feature in cluster.features
+        if feature.view == view
     ]
     single = len(summary.views) == 1
     caption = f"What sets cluster {cluster.title} apart" + ("" if single else f" in {view}")

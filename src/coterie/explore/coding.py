@@ -1,6 +1,6 @@
-"""What a model of sparse codes says: the atoms of each cluster, and how well rows are written."""
+"""Sparse codes of a model: the atoms of each cluster, reconstruction errors, and the landmark graph."""
 
-# n rows, m atoms, k clusters
+# n rows, m atoms, k clusters, l landmarks, e edges
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
-from coterie.explore.landmarks import LandmarkGraph, read_graph
 from coterie.explore.pictures import ImageLayout, to_pixels
-from coterie.explore.projection import project
+from coterie.explore.projection import Projection, project
 from coterie.explore.rows import Table
 
 _ATOMS = 6
@@ -24,6 +25,7 @@ _LEAST_USE = 0.1
 _LEAST_RATIO = 1.05
 # A few extreme pixels must not make all the others grey.
 _BRIGHTEST = 99
+_MOST_EDGES = 3000
 
 
 @dataclass(frozen=True)
@@ -39,18 +41,9 @@ class Entry:
 class Atom:
     """An atom that a cluster uses more than others do.
 
-    Attributes
-    ----------
-    number : int
-        Its place in the code.
-    use : float
-        Its mean absolute weight in the rows of the cluster.
-    ratio : float or None
-        That over its mean in all other rows; infinite when they do not use it, None when there are none.
-    pixels : ndarray of uint8 or None
-        The atom as an image, when rows are images: black negative, grey zero, white positive.
-    entries : list of Entry
-        What it adds to features that are not pixels, the largest first.
+    `use` is its mean absolute weight in the rows of the cluster, and `ratio` that over the mean in all other rows:
+    infinite when they do not use it, None when there are none. `pixels` are drawn when rows are images, black
+    negative, grey zero, white positive; `entries` are its largest values in features that are not pixels.
     """
 
     number: int
@@ -62,16 +55,7 @@ class Atom:
 
 @dataclass(frozen=True)
 class Spread:
-    """How a share is spread over the rows.
-
-    Attributes
-    ----------
-    median : float
-    counts : ndarray of shape (bins,)
-        Rows in equal steps from 0 to 1; what is above 1 is in the last.
-    above : int
-        How many are above 1.
-    """
+    """The median of a share over rows, and rows in equal steps from 0 to 1; those `above` 1 are in the last."""
 
     median: float
     counts: NDArray[np.float64]
@@ -79,8 +63,8 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class WrittenRow:
-    """A row, its cluster, what its code leaves of it, and the share of zeros in its code."""
+class CodedRow:
+    """A row, its cluster, its reconstruction error, and the share of zeros in its code."""
 
     row: int
     cluster: int
@@ -89,24 +73,35 @@ class WrittenRow:
 
 
 @dataclass(frozen=True)
-class Coding:
-    """All of it.
+class LandmarkGraph:
+    """The landmark graph that was cut.
 
-    Attributes
-    ----------
-    atoms : list of list of Atom
-        Per cluster, those that set it apart first; none for an empty cluster.
-    zeros, errors : Spread
-        Share of zeros in the codes, and what the codes leave of the rows as a share of their length.
-    worst : list of WrittenRow
-        The rows with the largest errors, largest first.
-    graph : LandmarkGraph
+    `edges` (e, 2) are pairs of landmarks, the strongest first, not all when there are very many; `within` is the
+    share of all edge weight that joins landmarks of one cluster, and `shares` (k, k) that of the edge weight at each
+    cluster which leads to each other, with rows that sum to one.
+    """
+
+    projection: Projection
+    labels: NDArray[np.integer]
+    edges: NDArray[np.integer]
+    n_edges: int
+    n_components: int
+    within: float
+    shares: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Coding:
+    """The sparse codes of a model.
+
+    `atoms` are those that set each cluster apart, `zeros` the share of zeros in the codes, `errors` the length of the
+    residual over that of the row, and `worst` the rows with the largest errors.
     """
 
     atoms: list[list[Atom]]
     zeros: Spread
     errors: Spread
-    worst: list[WrittenRow]
+    worst: list[CodedRow]
     graph: LandmarkGraph
 
 
@@ -119,22 +114,7 @@ def read_coding(
     embedding: str = "auto",
     random_state: int = 0,
 ) -> Coding | None:
-    """Collect what a model says about its codes; None for a model without atoms.
-
-    Parameters
-    ----------
-    model : estimator
-        Asked for `atoms_`, `atom_use_`, `sparsity_`, `reconstruction_`, `landmark_graph_`, `landmark_places_`
-        and `landmark_labels_`.
-    table : Table
-        The data, for the names of views and features.
-    labels : ndarray of shape (n,)
-        The clusters of the rows.
-    layout : ImageLayout or None
-        How the values of a row make an image, when rows are images.
-    embedding, random_state
-        How landmarks are laid out, see `coterie.explore.projection.project`.
-    """
+    """Collect the atoms, codes and landmarks of a model; None for a model without atoms."""
     if not hasattr(model, "atoms_"):
         return None
     zeros, errors = np.asarray(model.sparsity_), np.asarray(model.reconstruction_)
@@ -143,7 +123,7 @@ def read_coding(
         atoms=_read_atoms(model, table, labels, layout),
         zeros=_spread(zeros),
         errors=_spread(errors),
-        worst=[WrittenRow(i, int(labels[i]), float(errors[i]), float(zeros[i])) for i in worst],
+        worst=[CodedRow(i, int(labels[i]), float(errors[i]), float(zeros[i])) for i in worst],
         graph=read_graph(
             model.landmark_graph_,
             np.asarray(model.landmark_labels_),
@@ -161,83 +141,93 @@ def _spread(shares: NDArray[np.floating]) -> Spread:
 def top_atoms(
     use: NDArray[np.floating], sizes: NDArray[np.integer], cluster: int, count: int = _ATOMS
 ) -> Sequence[tuple[int, float | None]]:
-    """Return the atoms that a cluster uses most, compared with all other rows.
+    """Rank the atoms of a cluster by their mean absolute weight over that in all other rows.
 
-    Parameters
-    ----------
-    use : ndarray of shape (k, m)
-        Mean absolute weight of each atom in each cluster.
-    sizes : ndarray of shape (k,)
-        Rows of each cluster.
-    cluster : int
-        The cluster.
-    count : int
-        The most atoms to return.
-
-    Returns
-    -------
-    list of (int, float or None)
-        Number of the atom and how many times as much it is used as elsewhere, largest first. Atoms that are
-        used hardly more than elsewhere are left out, and those below a tenth of the cluster's most used one.
+    `use` (k, m) has the mean absolute weights, `sizes` (k,) the rows of each cluster. Returns the number of each atom
+    and its ratio, largest first. Atoms that are used hardly more than elsewhere are left out, and those below a tenth
+    of the cluster's most used one.
 
     Examples
     --------
     >>> top_atoms(np.array([[0.75, 0.2, 0.3], [0.25, 0.2, 0.0]]), np.array([5, 5]), 0)
     [(2, inf), (0, 3.0)]
     """
-    mine = use[cluster].astype(np.float64)
-    enough = (mine > 0) & (mine >= _LEAST_USE * mine.max())
+    inside = use[cluster].astype(np.float64)
+    enough = (inside > 0) & (inside >= _LEAST_USE * inside.max())
     others = np.where(np.arange(len(sizes)) == cluster, 0, sizes)
     if others.sum() == 0:
-        order = np.argsort(-mine, kind="stable")
+        order = np.argsort(-inside, kind="stable")
         return [(int(j), None) for j in order if enough[j]][:count]
     elsewhere = others @ use.astype(np.float64) / others.sum()
-    ratio = np.divide(mine, elsewhere, out=np.full(len(mine), np.inf), where=elsewhere > 0)
+    ratio = np.divide(inside, elsewhere, out=np.full(len(inside), np.inf), where=elsewhere > 0)
     # Among atoms that no other row uses, the most used comes first.
-    order = np.lexsort((-mine, -ratio))
+    order = np.lexsort((-inside, -ratio))
     return [(int(j), float(ratio[j])) for j in order if enough[j] and ratio[j] >= _LEAST_RATIO][:count]
 
 
 def _read_atoms(
     model: Any, table: Table, labels: NDArray[np.integer], layout: ImageLayout | None
 ) -> list[list[Atom]]:
-    parts = [
-        np.asarray(part) for part in (model.atoms_ if isinstance(model.atoms_, list) else [model.atoms_])
-    ]
-    use = np.asarray(model.atom_use_)
+    by_view = model.atoms_ if isinstance(model.atoms_, list) else [model.atoms_]
+    by_view, use = [np.asarray(atoms) for atoms in by_view], np.asarray(model.atom_use_)
     sizes = np.bincount(labels, minlength=len(use))
     chosen = [top_atoms(use, sizes, c) if sizes[c] else [] for c in range(len(use))]
     picture_view = None if layout is None else table.view_of_size(layout.size)
     pixels: dict[int, NDArray[np.uint8]] = {}
     if layout is not None and picture_view is not None:
-        shown = sorted({number for atoms in chosen for number, _ in atoms})
-        pixels = _draw(parts[picture_view], shown, layout)
+        numbers = sorted({number for atoms in chosen for number, _ in atoms})
+        pixels = _draw(by_view[picture_view], numbers, layout)
     return [
         [
-            Atom(j, float(use[c, j]), ratio, pixels.get(j), _entries(parts, j, table, skip=picture_view))
+            Atom(j, float(use[c, j]), ratio, pixels.get(j), _entries(by_view, j, table, skip=picture_view))
             for j, ratio in atoms
         ]
         for c, atoms in enumerate(chosen)
     ]
 
 
-def _draw(atoms: NDArray[np.floating], shown: list[int], layout: ImageLayout) -> dict[int, NDArray[np.uint8]]:
+def _draw(
+    atoms: NDArray[np.floating], numbers: list[int], layout: ImageLayout
+) -> dict[int, NDArray[np.uint8]]:
     """Draw atoms with one scale of brightness for all, in which grey is zero."""
-    if not shown:
+    if not numbers:
         return {}
-    bright = float(np.percentile(np.abs(atoms[shown]), _BRIGHTEST))
-    return {j: to_pixels(atoms[j], layout, -bright, bright) for j in shown}
+    bright = float(np.percentile(np.abs(atoms[numbers]), _BRIGHTEST))
+    return {j: to_pixels(atoms[j], layout, -bright, bright) for j in numbers}
 
 
 def _entries(
-    parts: list[NDArray[np.floating]], atom: int, table: Table, *, skip: int | None = None
+    by_view: list[NDArray[np.floating]], atom: int, table: Table, *, skip: int | None = None
 ) -> list[Entry]:
     """Return the largest entries of an atom over all views but `skip`."""
-    found = [
-        Entry(view, str(table.feature_names[v][j]), float(parts[v][atom, j]))
+    entries = [
+        Entry(view, str(table.feature_names[v][j]), float(by_view[v][atom, j]))
         for v, (view, _) in enumerate(table.views)
         if v != skip
-        for j in np.argsort(-np.abs(parts[v][atom]), kind="stable")[:_ENTRIES]
-        if parts[v][atom, j] != 0
+        for j in np.argsort(-np.abs(by_view[v][atom]), kind="stable")[:_ENTRIES]
+        if by_view[v][atom, j] != 0
     ]
-    return sorted(found, key=lambda entry: -abs(entry.weight))[:_ENTRIES]
+    return sorted(entries, key=lambda entry: -abs(entry.weight))[:_ENTRIES]
+
+
+def read_graph(
+    graph: Any, labels: NDArray[np.integer], projection: Projection, *, n_clusters: int
+) -> LandmarkGraph:
+    """Measure how well the clusters of landmarks (l,) cut a symmetric graph (l, l); loops do not count."""
+    upper = sparse.triu(graph, k=1).tocoo()
+    edges = upper.data > 0
+    ends, weights = np.stack([upper.row, upper.col], axis=1)[edges], upper.data[edges].astype(np.float64)
+    between = np.zeros((n_clusters, n_clusters))
+    np.add.at(between, (labels[ends[:, 0]], labels[ends[:, 1]]), weights)
+    between += between.T
+    total = between.sum(axis=1, keepdims=True)
+    strongest = np.argsort(-weights, kind="stable")[:_MOST_EDGES]
+    return LandmarkGraph(
+        projection=projection,
+        labels=labels,
+        edges=ends[strongest],
+        n_edges=len(ends),
+        n_components=int(connected_components(graph, directed=False)[0]),
+        within=float(between.trace() / between.sum()) if len(ends) else 1.0,
+        shares=np.divide(between, total, out=np.zeros_like(between), where=total > 0),
+    )

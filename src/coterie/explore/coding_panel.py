@@ -1,13 +1,25 @@
-"""The parts of the page about sparse codes: atoms, how well rows are written, the graph of landmarks."""
+"""The sections about sparse codes: atoms, reconstruction, the landmark graph."""
 
 import math
 
 import numpy as np
 
-from coterie.explore.coding import Atom, Coding, Entry, Spread
-from coterie.explore.html_parts import counted, folded_cards, histogram, image, section, swatch, thumbnail
-from coterie.explore.landmarks import LandmarkGraph
-from coterie.explore.markup import Html, details, element, join, table
+from coterie.errors import counted
+from coterie.explore.coding import Atom, Coding, Entry, LandmarkGraph
+from coterie.explore.html_parts import (
+    Html,
+    details,
+    element,
+    figure,
+    folded_cards,
+    image,
+    join,
+    low_histogram,
+    section,
+    swatch,
+    table,
+    thumbnail,
+)
 from coterie.explore.palette import colours
 from coterie.explore.pictures import data_uri
 from coterie.explore.summary import Cluster, Summary
@@ -22,11 +34,11 @@ _LAID_OUT = {
 
 
 def coding_panel(summary: Summary) -> Html:
-    """Show the atoms of each cluster, how well rows are written, and the landmarks; nothing without codes."""
+    """Show the atoms of each cluster, reconstruction errors, and the landmarks; nothing without codes."""
     coding = summary.coding
     if coding is None:
         return Html("")
-    return join([_atoms(summary, coding), _rows(summary, coding), _landmarks(coding.graph)])
+    return join([_atoms(summary, coding), _reconstruction(summary, coding), _landmarks(coding.graph)])
 
 
 def _atoms(summary: Summary, coding: Coding) -> Html:
@@ -40,8 +52,8 @@ def _atoms(summary: Summary, coding: Coding) -> Html:
         if cluster.size
     ]
     note = (
-        "A row is written as a sum of atoms, each with a weight. Shown are the atoms that a cluster uses most "
-        "compared with all other rows, and their mean absolute weight in its rows."
+        "A row is approximated by a weighted sum of atoms. Shown are the atoms that a cluster uses most compared "
+        "with all other rows, and their mean absolute weight in its rows."
     )
     if pictures:
         note += (
@@ -49,35 +61,30 @@ def _atoms(summary: Summary, coding: Coding) -> Html:
             "swaps black and white."
         )
     if not pictures or several:
-        note += " Numbers beside features are what an atom of weight 1 adds to them, in the units of the scaled data."
+        note += " The number of a feature is what an atom of weight 1 adds to it, in the units of the scaled data."
     return section("atoms", "Atoms of each cluster", *folded_cards(cards, pictures=pictures), note=note)
 
 
 def _card(cluster: Cluster, atoms: list[Atom], colour: str, several: bool) -> Html:
-    title = element("h3", swatch(colour), f"Cluster {cluster.number}")
-    about = element("p", counted(cluster.size, "row"), class_="about")
-    if not atoms:
-        about = element("p", "Uses no atom more than other rows do.", class_="about")
-    drawn = [_figure(atom, cluster) for atom in atoms if atom.pixels is not None]
+    about = counted(cluster.size, "row") if atoms else "Uses no atom more than other rows do."
+    drawn = [
+        figure(image(data_uri(atom.pixels), f"Atom {atom.number} of cluster {cluster.number}"), _use(atom))
+        for atom in atoms
+        if atom.pixels is not None
+    ]
     written = [
         [join([f"{atom.number}", element("span", _use(atom), class_="use")]), _entries(atom.entries, several)]
         for atom in atoms
         if atom.entries
     ]
-    parts = [title, about]
+    title = element("h3", swatch(colour), f"Cluster {cluster.number}")
+    parts = [title, element("p", about, class_="about")]
     if drawn:
         parts.append(element("div", *drawn, class_="atoms"))
     if written:
         caption = f"Atoms of cluster {cluster.number}"
         parts.append(table(caption, ["Atom", "Adds most to"], written, class_="entries", quiet=True))
     return element("article", *parts, class_="card")
-
-
-def _figure(atom: Atom, cluster: Cluster) -> Html:
-    if atom.pixels is None:
-        return Html("")
-    alt = f"Atom {atom.number} of cluster {cluster.number}"
-    return element("figure", image(data_uri(atom.pixels), alt), element("figcaption", _use(atom)))
 
 
 def _use(atom: Atom) -> str:
@@ -101,29 +108,23 @@ def _entries(entries: list[Entry], several: bool) -> Html:
     )
 
 
-def _rows(summary: Summary, coding: Coding) -> Html:
+def _reconstruction(summary: Summary, coding: Coding) -> Html:
     zeros, errors = coding.zeros, coding.errors
     sparse = f"In the median row {zeros.median:.0%} of the code is zero."
-    left = f"The atoms leave {errors.median:.0%} of the length of the median row."
+    error = f"The median row has an error of {errors.median:.0%}."
     if errors.above:
-        left += f" {counted(errors.above, 'row')} above 1 in the last box."
-    shown = element(
+        error += f" {counted(errors.above, 'row')} above 1 in the last box."
+    histograms = element(
         "div",
-        _histogram("Share of zeros", zeros, sparse),
-        _histogram("Error", errors, left),
+        low_histogram("Share of zeros", zeros.counts, sparse),
+        low_histogram("Error", errors.counts, error),
         class_="halves",
     )
     note = (
-        "How sparse the code of each row is, and how much of the row it fails to write: the length of what is left "
-        "over that of the row, in the space that is coded."
+        "How sparse the code of each row is, and its reconstruction error: the length of the residual over that of "
+        "the row, in the space that is coded."
     )
-    return section("codes", "How rows are written", shown, _worst(summary, coding), note=note)
-
-
-def _histogram(name: str, spread: Spread, words: str) -> Html:
-    edges = np.linspace(0, 1, len(spread.counts) + 1)
-    drawn = histogram(name.lower(), spread.counts, edges, words=words)
-    return element("div", element("h3", name), element("p", words, class_="about"), drawn, class_="low")
+    return section("codes", "Reconstruction", histograms, _worst(summary, coding), note=note)
 
 
 def _worst(summary: Summary, coding: Coding) -> Html:
@@ -131,29 +132,28 @@ def _worst(summary: Summary, coding: Coding) -> Html:
     headings = ["Row", *(["Image"] if pictures else []), "Cluster", "Error", "Share of zeros"]
     rows = [
         [
-            one.row,
-            *([thumbnail(summary, one.row, f"Row {one.row}")] if pictures else []),
-            one.cluster,
-            f"{one.error:.3g}",
-            f"{one.zeros:.0%}",
+            row.row,
+            *([thumbnail(summary, row.row, f"Row {row.row}")] if pictures else []),
+            row.cluster,
+            f"{row.error:.3g}",
+            f"{row.zeros:.0%}",
         ]
-        for one in coding.worst
+        for row in coding.worst
     ]
-    return table(f"The {counted(len(rows), 'row')} written worst", headings, rows)
+    return table(f"The {counted(len(rows), 'row')} with the largest error", headings, rows)
 
 
 def _landmarks(graph: LandmarkGraph) -> Html:
-    n = len(graph.labels)
-    described = f"Graph of {counted(n, 'landmark')} and {counted(graph.n_edges, 'edge')}, coloured by cluster"
-    plot = element("div", id="landmark-plot", class_="plot graph", role="img", aria_label=described)
-    drawn = (
-        "" if len(graph.edges) == graph.n_edges else f" The {len(graph.edges):,} strongest edges are drawn."
-    )
+    size = f"{counted(len(graph.labels), 'landmark')} and {counted(graph.n_edges, 'edge')}"
+    label = f"Graph of {size}, coloured by cluster"
+    plot = element("div", id="landmark-plot", class_="plot graph", role="img", aria_label=label)
     note = (
-        f"{counted(n, 'landmark')} and {counted(graph.n_edges, 'edge')} in "
-        f"{counted(graph.n_components, 'connected component')}, laid out {_LAID_OUT[graph.projection.method]} and "
-        f"coloured as on the map. {graph.within:.1%} of the edge weight stays within clusters.{drawn}"
+        f"{size} in {counted(graph.n_components, 'connected component')}, laid out "
+        f"{_LAID_OUT[graph.projection.method]} and coloured as on the map. "
+        f"{graph.within:.1%} of the edge weight stays within clusters."
     )
+    if len(graph.edges) < graph.n_edges:
+        note += f" The {len(graph.edges):,} strongest edges are drawn."
     numbers = details("Numbers in a table", _share_table(graph))
     return section("landmarks", "Landmark graph", plot, numbers, note=note)
 

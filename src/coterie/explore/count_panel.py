@@ -1,11 +1,11 @@
-"""The part of the page about how many clusters there are, where the rows were asked."""
+"""The section about the number of clusters, where it was estimated from the rows."""
 
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from coterie.explore.html_parts import counted, section, swatch
-from coterie.explore.markup import Html, details, element, join, table
+from coterie.errors import counted
+from coterie.explore.html_parts import Html, details, element, join, section, swatch, table
 from coterie.explore.palette import colours
 
 if TYPE_CHECKING:
@@ -16,15 +16,15 @@ _MARKS = 10
 _ROOM = 24
 # From the name of a figure to what it means.
 _FIGURES = {
-    "score": "what was chosen by: the drop times the log of the number",
+    "score": "the criterion: the drop times the log of the number",
     "drop": "how much the linkage of clusters falls, in logs, when a merge leaves fewer",
-    "stability": "how far clusters of resampled graphs agree; 1 is all, 0 is chance",
+    "stability": "how far clusters of resampled graphs agree; 1 is perfect, 0 is chance",
     "modularity": "how much more of the neighbours clusters keep together than chance would",
 }
 
 
 def count_panel(choice: "KChoice | None") -> Html:
-    """Show what speaks for each number of clusters; nothing where a person said how many."""
+    """Show the figures of each number of clusters; nothing where the number was given."""
     if choice is None:
         return Html("")
     paints = dict(zip(_FIGURES, colours(len(_FIGURES)), strict=True))
@@ -33,9 +33,9 @@ def count_panel(choice: "KChoice | None") -> Html:
         for name, meaning in _FIGURES.items()
     ]
     numbers = table(
-        "What speaks for each number of clusters",
+        "Figures of each number of clusters",
         ["Clusters", *(name.capitalize() for name in _FIGURES)],
-        [[one.k, *(f"{getattr(one, name):.3f}" for name in _FIGURES)] for one in choice.figures],
+        [[figures.k, *(f"{getattr(figures, name):.3f}" for name in _FIGURES)] for figures in choice.figures],
     )
     return section(
         "count",
@@ -43,17 +43,17 @@ def count_panel(choice: "KChoice | None") -> Html:
         _plot(choice, paints),
         element("ul", *legend, class_="about"),
         details("Numbers in a table", numbers),
-        note=f"{choice.sentence} {counted(choice.n_rows, 'row')} were looked at.",
+        note=f"{choice.sentence} Estimated from {counted(choice.n_rows, 'row')}.",
     )
 
 
 def _plot(choice: "KChoice", paints: dict[str, str]) -> Html:
     """Draw the figures over the number of clusters, which grows by equal factors to the right."""
-    ks = [one.k for one in choice.figures]
+    ks = [figures.k for figures in choice.figures]
     span = math.log(ks[-1] / ks[0]) or 1.0
-    values = {name: [getattr(one, name) for one in choice.figures] for name in _FIGURES}
-    low = min(0.0, *(min(one) for one in values.values()))
-    high = max(1.0, *(max(one) for one in values.values()))
+    values = {name: [getattr(figures, name) for figures in choice.figures] for name in _FIGURES}
+    low = min(0.0, *(min(line) for line in values.values()))
+    high = max(1.0, *(max(line) for line in values.values()))
 
     def across(k: int) -> float:
         return round(_LEFT + (_WIDTH - _LEFT - 12) * math.log(k / ks[0]) / span, 1)
@@ -61,14 +61,14 @@ def _plot(choice: "KChoice", paints: dict[str, str]) -> Html:
     def up(value: float) -> float:
         return round(_ABOVE + (_HEIGHT - _ABOVE - _BELOW) * (high - value) / (high - low), 1)
 
-    def words(x: float, y: float, said: object, anchor: str) -> Html:
-        return element("text", said, x=x, y=y, text_anchor=anchor, fill="currentColor", font_size=12)
+    def label(x: float, y: float, words: object, anchor: str) -> Html:
+        return element("text", words, x=x, y=y, text_anchor=anchor, fill="currentColor", font_size=12)
 
     chosen = across(choice.k)
     rules = [_line([(_LEFT, up(v)), (_WIDTH, up(v))], "currentColor", opacity=0.15) for v in (0, 0.5, 1)]
-    heights = [words(_LEFT - 6, up(v) + 4, f"{v:g}", "end") for v in (0, 0.5, 1)]
-    beside = [k for k in ks[:: max(1, len(ks) // _MARKS)] if abs(across(k) - chosen) > _ROOM]
-    marks = [words(across(k), _HEIGHT - 5, k, "middle") for k in (*beside, choice.k)]
+    heights = [label(_LEFT - 6, up(v) + 4, f"{v:g}", "end") for v in (0, 0.5, 1)]
+    others = [k for k in ks[:: max(1, len(ks) // _MARKS)] if abs(across(k) - chosen) > _ROOM]
+    marks = [label(across(k), _HEIGHT - 5, k, "middle") for k in (*others, choice.k)]
     here = _line([(chosen, _ABOVE), (chosen, _HEIGHT - _BELOW)], "currentColor", stroke_dasharray="4 4")
     curves = [
         _line(list(zip(map(across, ks), map(up, line), strict=True)), paints[name], stroke_width=2)
@@ -84,6 +84,6 @@ def _plot(choice: "KChoice", paints: dict[str, str]) -> Html:
     )
 
 
-def _line(points: Sequence[tuple[float, float]], stroke: str, **more: object) -> Html:
+def _line(points: Sequence[tuple[float, float]], stroke: str, **options: object) -> Html:
     where = " ".join(f"{x:g},{y:g}" for x, y in points)
-    return element("polyline", points=where, fill="none", stroke=stroke, **more)
+    return element("polyline", points=where, fill="none", stroke=stroke, **options)

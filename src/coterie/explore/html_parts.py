@@ -1,17 +1,113 @@
-"""Small pieces that several parts of the page use."""
+"""HTML parts: elements in which text from the data stays text, and what several sections share."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
+from html import escape
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.explore.markup import Html, details, element, join, table, text
 from coterie.explore.pictures import data_uri
 from coterie.explore.summary import Summary
 
 _CARDS_WITH_IMAGES = 24
 _CARDS_WITH_FEATURES = 12
+_MOST_LISTED = 20
+
+
+class Html(str):
+    """Well-formed HTML; every other string is text and gets escaped."""
+
+    __slots__ = ()
+
+
+def text(value: object) -> Html:
+    """Escape a value for use between tags or inside a quoted attribute; leave `Html` as it is.
+
+    Examples
+    --------
+    >>> text("a < b"), text(Html("<b>bold</b>"))
+    ('a &lt; b', '<b>bold</b>')
+    """
+    return value if isinstance(value, Html) else Html(escape(str(value)))
+
+
+def join(parts: Iterable[object], separator: str = "") -> Html:
+    """Join parts, escaping those that are not HTML."""
+    return Html(separator.join(text(part) for part in parts))
+
+
+def element(name: str, *children: object, **attributes: object) -> Html:
+    """Build an element; `class_` and `aria_label` become `class` and `aria-label`, None is left out.
+
+    Examples
+    --------
+    >>> element("p", "1 < 2", class_="note", id=None)
+    '<p class="note">1 &lt; 2</p>'
+    """
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{text(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Html(f"<{name}{written}>{join(children)}</{name}>")
+
+
+def table(
+    caption: str,
+    headings: Sequence[object],
+    rows: Iterable[Sequence[object]],
+    *,
+    class_: str | None = None,
+    quiet: bool = False,
+) -> Html:
+    """Build a table that scrolls sideways on a narrow screen; the first cell of a row is its heading.
+
+    A `quiet` caption is for screen readers only, where a heading above says the same.
+    """
+    head = join(element("th", heading, scope="col") for heading in headings)
+    body = join(
+        element("tr", element("th", row[0], scope="row"), *(element("td", cell) for cell in row[1:]))
+        for row in rows
+    )
+    inner = element(
+        "table",
+        element("caption", element("span", caption, class_="hidden") if quiet else caption),
+        element("thead", element("tr", head)),
+        element("tbody", body),
+        class_=class_,
+    )
+    return element("div", inner, class_="scroll", tabindex=0, role="region", aria_label=caption)
+
+
+def details(summary: object, *children: object) -> Html:
+    """Build a part that is folded away until it is opened."""
+    return element("details", element("summary", summary), *children)
+
+
+def cluster_table(
+    caption: str, headings: Sequence[object], rows: Sequence[Sequence[object]], **options: Any
+) -> tuple[Html, list[Html]]:
+    """Build a table of the first twenty clusters, and one of all, folded away, where there are more."""
+    first = table(caption, headings, rows[:_MOST_LISTED], **options)
+    if len(rows) <= _MOST_LISTED:
+        return first, []
+    whole = table(f"{caption}, all clusters", headings, rows, class_=options.get("class_"))
+    return first, [details(f"All {len(rows)} clusters in a table", whole)]
+
+
+def json_for_script(value: Any) -> Html:
+    r"""Write JSON that can stand inside a script element whatever strings it holds.
+
+    Examples
+    --------
+    >>> print(json_for_script({"a < b": True}))
+    {"a \u003c b":true}
+    """
+    plain = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return Html(plain.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def section(identifier: str, heading: str, *children: object, note: object = None) -> Html:
@@ -27,19 +123,8 @@ def section(identifier: str, heading: str, *children: object, note: object = Non
     )
 
 
-def counted(number: int, noun: str) -> str:
-    """Write a number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "row"), counted(1200, "row")
-    ('1 row', '1,200 rows')
-    """
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
 def folded_cards(cards: Sequence[Html], *, pictures: bool) -> list[Html]:
-    """Lay cards out in a grid, with those beyond the first few folded away; cards of pictures are smaller."""
+    """Lay cards out in a grid, those beyond the first few folded away; cards with pictures are smaller."""
     kind, first = ("cards pictures", _CARDS_WITH_IMAGES) if pictures else ("cards", _CARDS_WITH_FEATURES)
     parts = [element("div", *cards[:first], class_=kind)]
     if len(cards) > first:
@@ -53,8 +138,13 @@ def swatch(colour: str) -> Html:
     return element("span", "", class_="swatch", style=f"background:{colour}", aria_hidden="true")
 
 
+def figure(source: Html, caption: str) -> Html:
+    """Show an image with a caption."""
+    return element("figure", source, element("figcaption", caption))
+
+
 def image(source: str, alt: str) -> Html:
-    """Show an image that is drawn only when it scrolls into sight."""
+    """Show an image that is loaded when it scrolls into view."""
     return Html(f'<img src="{text(source)}" alt="{text(alt)}" title="{text(alt)}" loading="lazy">')
 
 
@@ -65,33 +155,24 @@ def thumbnail(summary: Summary, row: int, alt: str) -> Html:
     return image(data_uri(summary.thumbnails.rows[row]), alt)
 
 
-def listed_rows(
+def row_tables(
     summary: Summary, caption: str, headings: Sequence[str], listed: Sequence[tuple[int, Sequence[object]]]
 ) -> Html:
-    """List rows side by side in two tables, with their images and known classes where there are any.
+    """List rows in two tables side by side, with their images and known classes where there are any.
 
-    Parameters
-    ----------
-    summary : Summary
-    caption : str
-        What the rows are.
-    headings : sequence of str
-        Of the cells between image and class.
-    listed : sequence of (int, cells)
-        Number of each row and its cells.
+    `headings` are those of the cells between image and class; `listed` has the number and the cells of each row.
     """
     pictures, classes = summary.thumbnails is not None, summary.classes
     heads = ["Row", *(["Image"] if pictures else []), *headings, *(["Known class"] if classes else [])]
-    rows: list[list[object]] = []
-    for row, cells in listed:
-        shown: list[object] = [row]
-        if pictures:
-            shown.append(thumbnail(summary, row, f"Row {row}"))
-        shown += cells
-        if classes is not None:
-            code = classes.codes[row]
-            shown.append(classes.names[code] if code >= 0 else "not labelled")
-        rows.append(shown)
+    rows = [
+        [
+            row,
+            *([thumbnail(summary, row, f"Row {row}")] if pictures else []),
+            *cells,
+            *([classes.name_of(row)] if classes else []),
+        ]
+        for row, cells in listed
+    ]
     half = -(-len(rows) // 2)
     halves = [
         table(f"{caption}, {which}", heads, part, quiet=True)
@@ -101,31 +182,28 @@ def listed_rows(
     return element("div", *halves, class_="columns")
 
 
-def histogram(name: str, counts: NDArray[np.floating], edges: NDArray[np.floating], *, words: str) -> Html:
-    """Draw how rows spread over a quantity with plain boxes, and fold its numbers away below.
+def histogram(name: str, counts: NDArray[np.floating], *, words: str) -> Html:
+    """Draw how rows spread over a quantity from 0 to 1, in equal steps, with the numbers folded away below.
 
-    Parameters
-    ----------
-    name : str
-        The quantity, in small letters.
-    counts : ndarray of shape (bins,)
-        Rows in each step.
-    edges : ndarray of shape (bins + 1,)
-        Where the steps begin and end, evenly spaced.
-    words : str
-        What the histogram says, for those who cannot see it.
+    `words` say what the histogram shows, for screen readers.
     """
     share = counts / counts.sum()
-    steps = [f"{low:.2f} to {high:.2f}" for low, high in pairwise(edges)]
+    steps = [f"{low:.2f} to {high:.2f}" for low, high in pairwise(np.linspace(0, 1, len(counts) + 1))]
     boxes = [
         element("i", "", style=f"height:{100 * part / share.max():.1f}%", title=f"{step}: {part:.1%}")
         for part, step in zip(share, steps, strict=True)
     ]
     plot = element("div", *boxes, class_="histogram", role="img", aria_label=f"Histogram of {name}. {words}")
-    marks = (element("span", f"{mark:g}") for mark in np.linspace(edges[0], edges[-1], 5))
+    marks = (element("span", f"{mark:g}") for mark in np.linspace(0, 1, 5))
     numbers = table(
         f"Rows by {name}",
         [name.capitalize(), "Share of rows"],
         [[step, f"{part:.1%}"] for step, part in zip(steps, share, strict=True)],
     )
     return join([plot, element("div", *marks, class_="axis"), details("Numbers in a table", numbers)])
+
+
+def low_histogram(name: str, counts: NDArray[np.floating], words: str) -> Html:
+    """Draw a histogram under a heading and a sentence, to stand next to another part."""
+    drawn = histogram(name.lower(), counts, words=words)
+    return element("div", element("h3", name), element("p", words, class_="about"), drawn, class_="low")

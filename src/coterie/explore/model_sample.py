@@ -1,8 +1,7 @@
-"""Look at a sample of rows through a fitted model, a chunk at a time."""
+"""A stratified sample of rows, and what a fitted model says about them, read a chunk at a time."""
 
-# s sampled rows, k clusters, d width of the embedding
+# n rows, s sampled rows, k clusters, d width of the embedding, v views
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +10,11 @@ from numpy.typing import NDArray
 
 from coterie.errors import InputError
 from coterie.explore.features import ClusterMeans, Feature
-from coterie.explore.pictures import ImageLayout, to_pixels
 from coterie.explore.rows import Table
-from coterie.explore.sampling import stratified_rows
 
 _FEATURES_PER_VIEW = 6
-_EDGES = (1, 99)
+# Enough rows to see the shape of a cluster on a map, however small its share of the data.
+_ENOUGH_PER_CLUSTER = 30
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class ModelSample:
     present : ndarray of bool, shape (s, v)
         Which views each row has.
     means : list of ClusterMeans
-        Per view.
+        For each view.
     n_clusters : int
         Columns of `predict_proba`.
     """
@@ -66,74 +64,85 @@ class ModelSample:
         return sums / np.maximum(counts, 1)[:, None]
 
     def missing(self) -> NDArray[np.float64]:
-        """Return how many rows of the data lack each view, shape (v,), as far as the sample tells."""
+        """Estimate how many rows of the data lack each view, shape (v,)."""
         return self.weights @ ~self.present
 
     def top_features(self, table: Table, *, skip: int | None = None) -> list[list[Feature]]:
-        """Return what sets each cluster apart in every view but `skip`."""
-        found: list[list[Feature]] = [[] for _ in range(self.n_clusters)]
+        """Return the features that set each cluster apart, in every view but `skip`."""
+        features: list[list[Feature]] = [[] for _ in range(self.n_clusters)]
         for v, (means, (view, _)) in enumerate(zip(self.means, table.views, strict=True)):
             if v != skip:
-                for mine, top in zip(
-                    found,
-                    means.top(table.feature_names[v], view=view, count=_FEATURES_PER_VIEW),
-                    strict=True,
-                ):
-                    mine.extend(top)
-        return found
+                top = means.top(table.feature_names[v], view=view, count=_FEATURES_PER_VIEW)
+                for cluster, of_view in zip(features, top, strict=True):
+                    cluster.extend(of_view)
+        return features
 
 
-@dataclass(frozen=True)
-class Thumbnails:
-    """Images of rows, and of the exemplars that the model decoded.
+def quotas(sizes: NDArray[np.int64], max_rows: int) -> NDArray[np.int64]:
+    """Share out `max_rows` among clusters of these sizes, so that small clusters are seen too.
 
-    Attributes
-    ----------
-    rows : dict of int to ndarray of uint8
-        By row number; rows without this view are not in it.
-    decoded : dict of int to ndarray of uint8
-        By cluster; empty when the model does not decode exemplars.
+    Every cluster first gets up to 30 rows (fewer when there are very many clusters); what is left is shared out in
+    proportion to the rows not yet counted.
+
+    Examples
+    --------
+    >>> quotas(np.array([1_000_000, 10, 5000, 0]), max_rows=1000)
+    array([955,  10,  34,   0])
     """
+    used = int((sizes > 0).sum())
+    if max_rows < used:
+        raise InputError(f"max_rows is {max_rows}, fewer than the {used} clusters; raise it to see each one.")
+    if sizes.sum() <= max_rows:
+        return sizes.copy()
+    first = np.minimum(sizes, max(1, min(_ENOUGH_PER_CLUSTER, max_rows // (2 * used))))
+    rest = sizes - first
+    share = rest / rest.sum()
+    return first + np.floor(share * (max_rows - first.sum())).astype(np.int64)
 
-    rows: dict[int, NDArray[np.uint8]]
-    decoded: dict[int, NDArray[np.uint8]]
+
+def stratified_rows(
+    labels: NDArray[np.integer], n_clusters: int, max_rows: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw rows of every cluster without replacement, ascending, so that a file is read from front to back.
+
+    Examples
+    --------
+    >>> stratified_rows(np.array([0, 0, 0, 0, 1]), 2, max_rows=3, rng=np.random.default_rng(0))
+    array([2, 3, 4])
+    """
+    sizes = np.bincount(labels, minlength=n_clusters)
+    clusters = np.split(np.argsort(labels, kind="stable"), np.cumsum(sizes)[:-1])
+    take = quotas(sizes, max_rows)
+    drawn = [rng.choice(rows, size, replace=False) for rows, size in zip(clusters, take, strict=True)]
+    return np.sort(np.concatenate(drawn)).astype(np.int64)
 
 
 def read_sample(
     model: Any, table: Table, labels: NDArray[np.integer], max_rows: int, random_state: int
 ) -> ModelSample:
-    """Draw rows of every cluster, and ask the model about them and about the exemplars."""
-    exemplars = np.asarray(getattr(model, "exemplar_indices_", ()), dtype=np.int64)
-    known = {c: int(row) for c, row in enumerate(exemplars) if row >= 0}
-    k = _count_clusters(model, table, labels, len(exemplars))
+    """Draw rows of every cluster, and compute memberships, embedding and feature means of them and the exemplars."""
+    indices = np.asarray(getattr(model, "exemplar_indices_", ()), dtype=np.int64)
+    exemplars = {c: int(row) for c, row in enumerate(indices) if row >= 0}
+    k = _count_clusters(model, table, labels, len(indices))
     rng = np.random.default_rng(random_state)
-    rows = np.union1d(stratified_rows(labels, k, max_rows, rng), list(known.values())).astype(np.int64)
-    mine = labels[rows]
-    drawn = np.bincount(mine, minlength=k)
-    weights = (np.bincount(labels, minlength=k) / np.maximum(drawn, 1))[mine]
+    rows = np.union1d(stratified_rows(labels, k, max_rows, rng), list(exemplars.values())).astype(np.int64)
+    clusters = labels[rows]
+    drawn = np.bincount(clusters, minlength=k)
+    weights = (np.bincount(labels, minlength=k) / np.maximum(drawn, 1))[clusters]
     memberships, embeddings = [], []
-    for part in table.chunks(rows):
-        given = table.for_model(part)
+    for chunk in table.chunks(rows):
+        given = table.for_model(chunk)
         memberships.append(np.asarray(model.predict_proba(given), dtype=np.float64))
         embeddings.append(np.asarray(model.transform(given), dtype=np.float64))
-    means, present = read_means(table, rows, mine, weights, k)
-    confidence, second = first_and_second(np.concatenate(memberships), mine)
+    means, present = read_means(table, rows, clusters, weights, k)
+    confidence, second = first_and_second(np.concatenate(memberships), clusters)
     return ModelSample(
-        rows,
-        mine,
-        confidence,
-        second,
-        weights,
-        np.concatenate(embeddings),
-        known,
-        present,
-        means,
-        n_clusters=k,
+        rows, clusters, confidence, second, weights, np.concatenate(embeddings), exemplars, present, means, k
     )
 
 
 def _count_clusters(model: Any, table: Table, labels: NDArray[np.integer], n_exemplars: int) -> int:
-    """Return how many clusters the model knows, empty ones included."""
+    """Return the number of clusters of the model, empty ones included."""
     k = np.asarray(model.predict_proba(table.for_model(np.zeros(1, dtype=np.int64)))).shape[1]
     if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= k:
         raise InputError(f"labels_ must be integers from 0 to {k - 1}, as predict_proba has {k} columns.")
@@ -149,25 +158,17 @@ def read_means(
     weights: NDArray[np.float64],
     n_clusters: int,
 ) -> tuple[list[ClusterMeans], NDArray[np.bool_]]:
-    """Read sampled rows once: the means of their clusters in every view, and which views each row has.
-
-    Parameters
-    ----------
-    table : Table
-    rows, labels, weights : ndarray of shape (s,)
-        Row numbers, clusters from 0, and how many rows of the data each one stands for.
-    n_clusters : int
-    """
+    """Compute the weighted feature means of each cluster in every view, and which views each row has (s, v)."""
     means = [ClusterMeans(n_clusters, dim) for _, dim in table.views]
     presences, start = [], 0
-    for part in table.chunks(rows):
-        at = slice(start, start + len(part))
-        views, present = table.read(part)
+    for chunk in table.chunks(rows):
+        at = slice(start, start + len(chunk))
+        views, present = table.read(chunk)
         presences.append(present)
         for v, (view, mean) in enumerate(zip(views, means, strict=True)):
-            there = present[:, v]
-            mean.add(view[there], labels[at][there], weights[at][there])
-        start += len(part)
+            has = present[:, v]
+            mean.add(view[has], labels[at][has], weights[at][has])
+        start += len(chunk)
     return means, np.concatenate(presences)
 
 
@@ -180,33 +181,3 @@ def first_and_second(
     confidence = others[at, labels].copy()
     others[at, labels] = -np.inf
     return confidence, others.argmax(axis=1)
-
-
-def read_thumbnails(
-    model: Any, table: Table, view: int, layout: ImageLayout, rows: Sequence[int]
-) -> Thumbnails:
-    """Draw rows of one view, and the model's decoded exemplars, with one scale of brightness for all."""
-    parts = [table.read_view(view, part) for part in table.chunks(np.asarray(rows, dtype=np.int64))]
-    values = {int(row): value for part in parts for row, value in zip(*part, strict=True)}
-    low, high = brightness(list(values.values()))
-    return Thumbnails(
-        {row: to_pixels(value, layout, low, high) for row, value in values.items()},
-        {
-            c: to_pixels(value, layout, low, high)
-            for c, value in enumerate(decoded_exemplars(model, table, view))
-        },
-    )
-
-
-def brightness(images: Sequence[NDArray[np.floating]]) -> tuple[float, float]:
-    """Return the values to draw as black and as white; a few corrupt rows must not make all the others grey."""
-    if not len(images):
-        return 0.0, 1.0
-    low, high = np.percentile(np.stack(images), _EDGES)
-    return float(low), float(high)
-
-
-def decoded_exemplars(model: Any, table: Table, view: int) -> list[NDArray[np.float32]]:
-    """Return the exemplars that the model decoded, by cluster, in one view; none from a model that decodes none."""
-    exemplars = getattr(model, "exemplars_", None)
-    return [] if exemplars is None else list(table.split(exemplars)[view])

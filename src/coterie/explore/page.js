@@ -2,7 +2,6 @@
   const report = JSON.parse(document.getElementById("report-data").textContent);
   const mapPlot = document.getElementById("map-plot");
   const landmarkPlot = document.getElementById("landmark-plot");
-  const coursePlot = document.getElementById("course-plot");
   const curvePlots = Array.from(document.querySelectorAll(".plot.curve"));
   const chipGroups = Array.from(document.querySelectorAll(".chips"));
   const { narrow, dark, config, colour, theme, colorbar } = coteriePlots;
@@ -28,27 +27,16 @@
     Plotly.react(landmarkPlot, figure.data, layout, coteriePlots.mapOptions(buttons));
   }
 
-  // The layout of a figure with axes, in the colours of the page.
-  function framed(given) {
-    const line = colour("--line");
-    const layout = Object.assign({}, given, theme(), { dragmode: false });
-    layout.xaxis = Object.assign({}, layout.xaxis, { gridcolor: line, linecolor: line });
-    layout.yaxis = Object.assign({}, layout.yaxis, { gridcolor: line, linecolor: line });
-    return layout;
-  }
-
-  // Only a model that tells ambiguous rows apart measures shares as it trains.
-  function drawCourse() {
-    if (coursePlot) Plotly.react(coursePlot, report.course.data, framed(report.course.layout), config);
-  }
-
   function drawCurves() {
     curvePlots.forEach(function (plot, i) {
       const figure = report.curves[i];
       figure.data[0].line = { color: colour("--accent"), width: 2 };
       figure.data[0].marker = { color: colour("--accent") };
       figure.layout.shapes.forEach(function (band) { band.fillcolor = colour("--band"); });
-      Plotly.react(plot, figure.data, framed(figure.layout), config);
+      const layout = Object.assign({}, figure.layout, theme(), { dragmode: false });
+      const lines = { gridcolor: colour("--line"), linecolor: colour("--line") };
+      ["xaxis", "yaxis"].forEach(function (axis) { layout[axis] = Object.assign({}, layout[axis], lines); });
+      Plotly.react(plot, figure.data, layout, config);
     });
   }
 
@@ -79,8 +67,8 @@
     Object.assign(report.map.data[0].marker, report.map.modes[mode]);
     highlight(mode);
     drawMap();
-    const told = mapPlot.getAttribute("aria-label").replace(/coloured by .*/, "coloured by " + mode);
-    mapPlot.setAttribute("aria-label", told);
+    const label = mapPlot.getAttribute("aria-label").replace(/coloured by .*/, "coloured by " + mode);
+    mapPlot.setAttribute("aria-label", label);
   }
 
   function currentMode() {
@@ -107,7 +95,6 @@
   function draw() {
     colourBy(currentMode());
     drawLandmarks();
-    drawCourse();
     drawCurves();
   }
 

@@ -3,30 +3,25 @@
 import base64
 import struct
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import InputError
+from coterie.explore.rows import Table
 
 # A thumbnail is drawn at 64 pixels; more than this only makes the page heavier.
 _LONGEST_SIDE = 48
+# A few corrupt rows must not make all the others grey.
+_EDGES = (1, 99)
 
 
 @dataclass(frozen=True)
 class ImageLayout:
-    """How the values of a row make an image.
-
-    Attributes
-    ----------
-    height, width : int
-        Pixels.
-    channels : int
-        1 for grey, 3 for red, green and blue.
-    channels_first : bool
-        Whether a row lists one channel after the other, as torch does.
-    """
+    """How the values of a row make an image: grey or RGB, channels last or, as torch has them, first."""
 
     height: int
     width: int
@@ -61,21 +56,9 @@ class ImageLayout:
 
 
 def to_pixels(row: NDArray[np.floating], layout: ImageLayout, low: float, high: float) -> NDArray[np.uint8]:
-    """Turn a row into a small image.
+    """Turn a row into a small image (height, width) or (height, width, 3), with `low` black and `high` white.
 
-    Parameters
-    ----------
-    row : ndarray of shape (layout.size,)
-        The values of the row. NaN is drawn as the lowest value.
-    layout : ImageLayout
-        How they make an image.
-    low, high : float
-        The values drawn as black and as white.
-
-    Returns
-    -------
-    ndarray of uint8, shape (height, width) or (height, width, 3)
-        Reduced by averaging whole blocks of pixels when it is larger than a thumbnail.
+    NaN is drawn as `low`; an image larger than a thumbnail is reduced by averaging blocks of pixels.
 
     Examples
     --------
@@ -104,16 +87,6 @@ def _shrink(image: NDArray[np.float64]) -> NDArray[np.float64]:
 def encode_png(pixels: NDArray[np.uint8]) -> bytes:
     """Write an 8-bit grey or RGB image as a PNG file.
 
-    Parameters
-    ----------
-    pixels : ndarray of uint8, shape (height, width) or (height, width, 3)
-        The image.
-
-    Returns
-    -------
-    bytes
-        The file.
-
     Examples
     --------
     >>> encode_png(np.zeros((2, 2), dtype=np.uint8))[1:4]
@@ -139,11 +112,41 @@ def _chunk(kind: bytes, body: bytes) -> bytes:
 
 
 def data_uri(pixels: NDArray[np.uint8]) -> str:
-    """Return an image as a `data:` address that a page can hold.
-
-    Examples
-    --------
-    >>> data_uri(np.zeros((2, 2), dtype=np.uint8))[:22]
-    'data:image/png;base64,'
-    """
+    """Return an image as a `data:` address that a page can hold."""
     return "data:image/png;base64," + base64.b64encode(encode_png(pixels)).decode("ascii")
+
+
+@dataclass(frozen=True)
+class Thumbnails:
+    """Images of rows, by row number, and of the exemplars that the model decoded, by cluster."""
+
+    rows: dict[int, NDArray[np.uint8]]
+    decoded: dict[int, NDArray[np.uint8]]
+
+
+def read_thumbnails(
+    model: Any, table: Table, view: int, layout: ImageLayout, rows: Sequence[int]
+) -> Thumbnails:
+    """Draw those rows that have a view, and the model's decoded exemplars, with one scale of brightness for all."""
+    chunks = [table.read_view(view, chunk) for chunk in table.chunks(np.asarray(rows, dtype=np.int64))]
+    values = {int(row): value for chunk in chunks for row, value in zip(*chunk, strict=True)}
+    low, high = brightness(list(values.values()))
+    decoded = enumerate(decoded_exemplars(model, table, view))
+    return Thumbnails(
+        {row: to_pixels(value, layout, low, high) for row, value in values.items()},
+        {c: to_pixels(value, layout, low, high) for c, value in decoded},
+    )
+
+
+def brightness(images: Sequence[NDArray[np.floating]]) -> tuple[float, float]:
+    """Return the values to draw as black and as white: the 1st and the 99th percentile."""
+    if not len(images):
+        return 0.0, 1.0
+    low, high = np.percentile(np.stack(images), _EDGES)
+    return float(low), float(high)
+
+
+def decoded_exemplars(model: Any, table: Table, view: int) -> list[NDArray[np.float32]]:
+    """Return the exemplars that the model decoded, by cluster, in one view; none from a model that decodes none."""
+    exemplars = getattr(model, "exemplars_", None)
+    return [] if exemplars is None else list(table.split(exemplars)[view])

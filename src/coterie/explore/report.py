@@ -13,12 +13,11 @@ from numpy.typing import ArrayLike
 from coterie import __version__
 from coterie.errors import InputError
 from coterie.explore import cards, figures, panels
-from coterie.explore.ambiguity_panel import ambiguity_panel
 from coterie.explore.coding_panel import coding_panel
 from coterie.explore.count_panel import count_panel
-from coterie.explore.markup import Html, element, join, json_for_script
+from coterie.explore.html_parts import Html, element, join, json_for_script
+from coterie.explore.multiview_panels import ambiguity_panel, views_panel
 from coterie.explore.summary import Summary, summarise
-from coterie.explore.view_panel import views_panel
 from coterie.store import atomic_path
 
 
@@ -38,15 +37,17 @@ def write_report(
     answers: Sequence[str] = (),
     random_state: int = 0,
 ) -> Path:
-    """Write what a fitted model found as one self-contained HTML file.
+    """Write the clusters of a fitted model as one self-contained HTML file.
+
+    It shows a map, what each cluster is like, the least certain rows and the training.
 
     Parameters
     ----------
     model : estimator
         Any fitted estimator of coterie, or another with `labels_`, `predict_proba`, `transform` and
         `get_params`. `history_`, `exemplar_indices_`, `exemplars_` and `versions_` are shown when present, and
-        so is what a model of several views says about them, `SSCNet` about its atoms, codes and landmarks, and
-        `MVSIB` about ambiguous rows.
+        so are the view statistics of a multi-view model, the atoms, codes and landmarks of `SSCNet`, and the
+        ambiguous rows of `MVSIB`.
     X : array, several views, or Views
         The rows the model was fitted on, in the same order. Only a sample is read.
     path : str or path
@@ -54,22 +55,22 @@ def write_report(
     truth : array-like of shape (n,), optional
         Known classes, integers or strings, -1 where unknown: adds scores and a colouring.
     compare : mapping of str to array-like, optional
-        Labels of other clusterings of the same rows, such as ``{"k-means": labels}``, scored beside the
+        Labels of other clusterings of the same rows, such as ``{"k-means": labels}``, scored like the
         model's. Used only with `truth`.
     image_shape : tuple, optional
         (height, width), (height, width, channels) or (channels, height, width) of a row that is an image.
     feature_names : sequence or mapping, optional
         Names of the columns; for several views a sequence of sequences or a mapping by view.
     max_rows : int, default=5000
-        The most rows to sample for the map and the confidences, besides the exemplars.
+        The most rows to sample for the map and the confidences, in addition to the exemplars.
     embedding : {"auto", "tsne", "pca"}, default="auto"
         How the map is drawn: "auto" takes t-SNE when openTSNE is installed, else PCA.
     names : mapping of int to str, optional
-        What the clusters are called, by their labels; by default as a refined model calls them.
+        Names of the clusters, by their labels; by default those of a refined model.
     title : str, optional
         Heading of the page.
     answers : sequence of str, optional
-        What a person said to correct the clusters, in words, oldest first: listed.
+        A person's corrections to the clusters, in words, oldest first, to be listed.
     random_state : int, default=0
         Decides the sample and the map.
 
@@ -116,12 +117,12 @@ def render_page(
     A content security policy allows the two scripts by their hashes and nothing else: no request leaves the
     page, and no script that might have come with the data runs.
     """
-    name = title or f"{summary.method}: {len(summary.clusters)} clusters"
+    heading = title or f"{summary.method}: {len(summary.clusters)} clusters"
     own_script = resource("plots.js") + resource("page.js")
     policy = _policy(plotly_script, own_script)
     body = [
         element("a", "Skip to the map", href="#map", class_="skip"),
-        element("header", element("h1", name), panels.facts(summary)),
+        element("header", element("h1", heading), panels.facts(summary)),
         element("main", *_sections(summary, answers)),
         element("footer", f"Written by coterie {__version__}."),
         element("noscript", "The plots need JavaScript; all tables work without it."),
@@ -129,7 +130,6 @@ def render_page(
     data = {
         "map": figures.map_figure(summary),
         "landmarks": None if summary.coding is None else figures.landmark_figure(summary.coding.graph),
-        "course": None if summary.course is None else figures.course_figure(summary.course),
         "curves": figures.curve_figures(summary.training),
     }
     return join(
@@ -138,7 +138,7 @@ def render_page(
             Html(f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'),
             Html('<meta name="viewport" content="width=device-width, initial-scale=1">\n'),
             Html('<meta name="color-scheme" content="light dark">\n'),
-            element("title", name),
+            element("title", heading),
             Html(f"\n<style>\n{resource('style.css')}</style>\n</head>\n<body>\n"),
             join(body, "\n"),
             Html(f'\n<script type="application/json" id="report-data">{json_for_script(data)}</script>'),
@@ -151,9 +151,9 @@ def _sections(summary: Summary, answers: Sequence[str]) -> list[Html]:
     return [
         panels.scores(summary),
         panels.map_panel(summary),
-        views_panel(summary.viewing),
+        views_panel(summary.view_statistics),
         cards.clusters_panel(summary),
-        element("div", panels.sizes_panel(summary), panels.confidence_panel(summary), class_="beside"),
+        element("div", panels.sizes_panel(summary), panels.confidence_panel(summary), class_="two-columns"),
         panels.uncertain_panel(summary),
         panels.answers_panel(answers),
         ambiguity_panel(summary),

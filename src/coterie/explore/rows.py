@@ -1,4 +1,4 @@
-"""The rows behind a report: what the model is given and what a person is shown."""
+"""The rows behind a report, as the model takes them and as a person reads them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,19 +14,10 @@ _MOST_CHUNK_ROWS = 2048
 
 
 class Table:
-    """The data as a model wants them and as a person reads them.
+    """The data as a model takes them and as a person reads them.
 
     Both differ when the model cuts one table into views by its `views` parameter: the model gets the whole
-    rows, the person sees the views.
-
-    Parameters
-    ----------
-    X : array, several views, or Views
-        The data.
-    model : estimator
-        Asked for its `views` parameter.
-    feature_names : sequence, mapping or None
-        Names of the columns, see `coterie.explore.summary.summarise`.
+    rows, the person sees the views. `feature_names` are those of `coterie.write_report`.
     """
 
     def __init__(self, X: Any, model: Any, feature_names: Any = None) -> None:
@@ -52,20 +43,20 @@ class Table:
         self, view: int, rows: NDArray[np.integer]
     ) -> tuple[NDArray[np.integer], NDArray[np.float32]]:
         """Return those of the rows that have this view, and their values in it."""
-        there = self._shown.present_rows(rows)[:, view]
-        return rows[there], self._shown.read_view(view, rows)[there]
+        has = self._shown.present_rows(rows)[:, view]
+        return rows[has], self._shown.read_view(view, rows)[has]
 
     def split(self, rows: Any) -> list[NDArray[np.float32]]:
         """Return decoded exemplars view by view."""
-        found = as_views(rows, views=self._groups)
-        if found.dims != self._shown.dims:
+        views = as_views(rows, views=self._groups)
+        if views.dims != self._shown.dims:
             raise InputError(
-                f"exemplars_ has widths {found.dims} but the views of X have {self._shown.dims}."
+                f"exemplars_ has widths {views.dims} but the views of X have {self._shown.dims}."
             )
-        return found.read(slice(None))
+        return views.read(slice(None))
 
     def chunks(self, rows: NDArray[np.integer]) -> Iterator[NDArray[np.integer]]:
-        """Cut row numbers into parts that fit easily into memory."""
+        """Cut row numbers into chunks that fit easily into memory."""
         width = sum(dim for _, dim in self.views)
         step = max(1, min(_MOST_CHUNK_ROWS, _CHUNK_BYTES // (4 * width)))
         for start in range(0, len(rows), step):

@@ -18,23 +18,21 @@ from coterie.errors import InputError
 from coterie.explore.ambiguity import Ambiguity, read_ambiguity
 from coterie.explore.coding import Coding, read_coding
 from coterie.explore.features import Feature
-from coterie.explore.model_sample import ModelSample, Thumbnails, read_sample, read_thumbnails
-from coterie.explore.pictures import ImageLayout
+from coterie.explore.model_sample import ModelSample, read_sample
+from coterie.explore.pictures import ImageLayout, Thumbnails, read_thumbnails
 from coterie.explore.projection import Projection, project
 from coterie.explore.rows import Table
 from coterie.explore.training import Training, read_history
-from coterie.explore.training_metrics import TrainingMetrics, read_course
-from coterie.explore.view_statistics import ViewStatistics, read_viewing
+from coterie.explore.view_statistics import ViewStatistics, read_view_statistics
 from coterie.metrics import score_all
 
 if TYPE_CHECKING:
     from coterie.methods.choosing.clusters import KChoice  # imports torch, which a page does without
 
 _TYPICAL_ROWS = 5
-_UNSURE_ROWS = 3
 _LEAST_CERTAIN_ROWS = 20
-# A row with this membership is sure, and rows that differ by less than this are equally so.
-SURE = 0.99
+# A row with this confidence is certain, and rows that differ by less than this are equally so.
+CERTAIN = 0.99
 _SAME = 1e-3
 _HISTOGRAM_BINS = 20
 _PACKAGES = ("coterie", "numpy", "scipy", "scikit-learn", "torch")
@@ -56,8 +54,8 @@ class Cluster:
         Mean membership of its sampled rows; None for an empty cluster.
     exemplar : int or None
         The real row that stands for it.
-    typical, unsure : list of int
-        Sampled rows nearest to the mean of its embedding, and those with the lowest membership.
+    typical : list of int
+        Sampled rows nearest to the mean of its embedding.
     neighbours : list of int
         The other clusters that are not empty, nearest first by the mean of the embedding.
     features : list of Feature
@@ -72,7 +70,6 @@ class Cluster:
     confidence: float | None
     exemplar: int | None
     typical: list[int]
-    unsure: list[int]
     neighbours: list[int]
     features: list[Feature]
     commonest: tuple[str, float] | None
@@ -80,18 +77,14 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Classes:
-    """The known classes.
-
-    Attributes
-    ----------
-    names : list of str
-        Distinct classes in order.
-    codes : ndarray of shape (n,)
-        For each row of the data the position of its class in `names`, -1 when it is not labelled.
-    """
+    """The known classes: their names in order, and the code (n,) of each row, -1 when it is not labelled."""
 
     names: list[str]
     codes: NDArray[np.intp]
+
+    def name_of(self, row: int) -> str:
+        """Return the class of a row in words."""
+        return self.names[self.codes[row]] if self.codes[row] >= 0 else "not labelled"
 
 
 @dataclass(frozen=True)
@@ -100,44 +93,20 @@ class Summary:
 
     Attributes
     ----------
-    method : str
-        Name of the estimator's class; for a refined model that of the class that was refined.
-    n_rows : int
-        Rows of the data.
     views : list of (str, int)
         Name and number of features of each view.
     seed : str
         The model's `seed_`, or else its random_state.
     scores : dict of str to dict
         Scores against the known classes: of the method, and of what it is compared with.
-    clusters : list of Cluster
-        By number.
-    sample : ModelSample
-        The rows that were looked at.
     projection : Projection
-        Where they lie on the map.
+        Where the sampled rows lie on the map.
     least_certain : list of int
-        Positions in the sample, the lowest confidence first; none where all rows are sure, or equally so.
+        Positions in the sample, the lowest confidence first; none where all rows are certain, or equally so.
     histogram : ndarray of shape (bins,)
         Estimated rows of the data by confidence, in equal steps from 0 to 1.
-    thumbnails : Thumbnails or None
-        Images of rows, when rows are images.
-    classes : Classes or None
-        The known classes.
-    viewing : ViewStatistics or None
-        What the model says about its views, when it has several.
-    coding : Coding or None
-        What the model says about its sparse codes, when it has any.
-    ambiguity : Ambiguity or None
-        Which rows the model is uncertain of and what it took them for, when it tells them apart.
-    course : TrainingMetrics or None
-        What such a model measured while it trained.
-    training : Training
-        Curves and phases.
-    k_choice : KChoice or None
-        What the rows said about the number of clusters, where they were asked.
-    parameters, versions : dict of str to str
-        What it takes to do it again.
+    thumbnails, classes, view_statistics, coding, ambiguity, k_choice
+        None for a model or data without them.
     """
 
     method: str
@@ -152,10 +121,9 @@ class Summary:
     histogram: NDArray[np.float64]
     thumbnails: Thumbnails | None
     classes: Classes | None
-    viewing: ViewStatistics | None
+    view_statistics: ViewStatistics | None
     coding: Coding | None
     ambiguity: Ambiguity | None
-    course: TrainingMetrics | None
     training: Training
     k_choice: "KChoice | None"
     parameters: dict[str, str]
@@ -175,38 +143,11 @@ def summarise(
     names: Mapping[int, str] | None = None,
     random_state: int = 0,
 ) -> Summary:
-    """Look at a sample of rows through a fitted model and collect what is worth showing.
+    """Collect what is worth showing of a fitted model, from a sample of its rows that is read a chunk at a time.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted on `X`.
-    X : array, several views, or Views
-        The rows the model was fitted on. Only the sampled ones are read, a chunk at a time.
-    truth : array-like of shape (n,), optional
-        Known classes, -1 where unknown.
-    compare : mapping of str to array-like, optional
-        Labels of other clusterings of the same rows, by name; scored beside the model's against `truth`.
-    image_shape : tuple, optional
-        Shape of one row as an image, for the first view that has this many features.
-    feature_names : sequence or mapping, optional
-        Names of the columns; for several views a sequence of sequences or a mapping by view. By default what
-        the data say themselves.
-    max_rows : int, default=5000
-        The most rows to sample, besides the exemplars.
-    embedding : {"auto", "tsne", "pca"}, default="auto"
-        How the map is drawn, see `coterie.explore.projection.project`.
-    names : mapping of int to str, optional
-        What the clusters are called, by their labels; by default as a refined model calls them.
-    random_state : int, default=0
-        Decides the sample and the map.
-
-    Returns
-    -------
-    Summary
-        Plain values.
+    The parameters are those of `coterie.write_report`.
     """
-    labels = positions(model)
+    labels = cluster_positions(model)
     table = Table(X, model, feature_names)
     if len(labels) != table.n_rows:
         raise InputError(
@@ -216,7 +157,10 @@ def summarise(
     picture_view = None if layout is None else table.view_of_size(layout.size)
     classes = None if truth is None else read_classes(truth, table.n_rows)
     method, names = method_name(model), getattr(model, "names_", {}) if names is None else names
-    scores = {} if truth is None else _scores(method, truth, labels, compare or {})
+    scores = {}
+    if truth is not None:
+        labelings = {method: labels, **(compare or {})}
+        scores = {str(name): score_all(truth, other) for name, other in labelings.items()}
 
     sample = read_sample(model, table, labels, max_rows, random_state)
     # Pixels are shown as images, not as a list of columns.
@@ -226,15 +170,15 @@ def summarise(
     titles = [cluster_title(number, names) for number in numbers]
     clusters = describe_clusters(sample, titles, features, sizes, classes, labels)
     least_certain = _least_certain(sample.confidence)
-    shown = {row for c in clusters for row in [c.exemplar, *c.typical] if row is not None}
-    shown.update(sample.rows[least_certain].tolist())
     coding = read_coding(model, table, labels, layout=layout, embedding=embedding, random_state=random_state)
-    if coding is not None:
-        shown.update(one.row for one in coding.worst)
     ambiguity = read_ambiguity(model, labels, sample, random_state=random_state)
-    if ambiguity is not None:
-        shown.update(one.row for one in ambiguity.rows)
-    training, view_names = read_history(getattr(model, "history_", [])), [name for name, _ in table.views]
+    thumbnails = None
+    if layout is not None and picture_view is not None:
+        shown = {row for c in clusters for row in [c.exemplar, *c.typical] if row is not None}
+        shown.update(sample.rows[least_certain].tolist())
+        shown.update(row.row for row in (coding.worst if coding else ()))
+        shown.update(row.row for row in (ambiguity.rows if ambiguity else ()))
+        thumbnails = read_thumbnails(model, table, picture_view, layout, sorted(shown))
     # Options are listed one by one, as the command line writes them.
     params = {
         name.replace("__", "."): value for name, value in model.get_params().items() if name != "options"
@@ -251,18 +195,18 @@ def summarise(
         sample=sample,
         projection=project(sample.embedding, embedding, random_state=random_state),
         least_certain=least_certain,
-        histogram=_histogram(sample),
-        thumbnails=(
-            None
-            if layout is None or picture_view is None
-            else read_thumbnails(model, table, picture_view, layout, sorted(shown))
-        ),
+        histogram=np.histogram(sample.confidence, _HISTOGRAM_BINS, (0, 1), weights=sample.weights)[0],
+        thumbnails=thumbnails,
         classes=classes,
-        viewing=read_viewing(model, view_names, sample.missing(), sampled=len(sample.rows) < table.n_rows),
+        view_statistics=read_view_statistics(
+            model,
+            [name for name, _ in table.views],
+            sample.missing(),
+            sampled=len(sample.rows) < table.n_rows,
+        ),
         coding=coding,
         ambiguity=ambiguity,
-        course=None if ambiguity is None else read_course(training, view_names),
-        training=training,
+        training=read_history(getattr(model, "history_", [])),
         k_choice=getattr(model, "k_choice_", None),
         parameters=parameters,
         versions=_versions(model),
@@ -270,24 +214,15 @@ def summarise(
 
 
 def read_classes(truth: ArrayLike, n_rows: int) -> Classes:
-    """Give the known classes of the rows numbers, -1 where a row has none."""
+    """Code the known classes of the rows from 0, with -1 where a row has none."""
     values = np.asarray(truth, dtype=object)
     if values.shape != (n_rows,):
         raise InputError(f"truth has {values.size} entries but X has {n_rows} rows; give one class per row.")
     known = np.asarray(values != -1, dtype=bool)
-    present = sorted(set(values[known]), key=lambda value: (isinstance(value, str), value))
-    number = {value: position for position, value in enumerate(present)}
-    codes = np.array([number.get(value, -1) for value in values], dtype=np.intp)
-    return Classes([str(value) for value in present], codes)
-
-
-def _scores(
-    method: str, truth: ArrayLike, labels: NDArray[Any], compare: Mapping[str, ArrayLike]
-) -> dict[str, dict[str, float]]:
-    return {
-        method: score_all(truth, labels),
-        **{str(name): score_all(truth, other) for name, other in compare.items()},
-    }
+    distinct = sorted(set(values[known]), key=lambda value: (isinstance(value, str), value))
+    code_of = {value: code for code, value in enumerate(distinct)}
+    codes = np.array([code_of.get(value, -1) for value in values], dtype=np.intp)
+    return Classes([str(value) for value in distinct], codes)
 
 
 def method_name(model: Any) -> str:
@@ -296,7 +231,7 @@ def method_name(model: Any) -> str:
 
 
 def cluster_title(number: int, names: Mapping[int, str]) -> str:
-    """Return what a cluster is called.
+    """Return the number of a cluster, with its name where it has one.
 
     Examples
     --------
@@ -314,30 +249,18 @@ def describe_clusters(
     classes: Classes | None,
     labels: NDArray[np.integer],
 ) -> list[Cluster]:
-    """Say what each cluster is like.
+    """Describe each cluster by its typical and least certain rows, its neighbours, its features and classes.
 
-    Parameters
-    ----------
-    sample : ModelSample
-    titles : sequence of str
-        What the clusters are called.
-    features : list of list of Feature
-        What sets each cluster apart.
-    sizes : ndarray of shape (k,)
-        Rows of each cluster in all the data.
-    classes : Classes or None
-    labels : ndarray of shape (n,)
-        The clusters of all rows, from 0.
+    `titles`, `features` and `sizes` have an entry for each cluster, `labels` (n,) the cluster of each row, from 0.
     """
     centres = sample.centres()
-    apart = np.linalg.norm(centres[:, None] - centres[None], axis=2)
+    distances = np.linalg.norm(centres[:, None] - centres[None], axis=2)
     clusters = []
     for c in range(sample.n_clusters):
         members = np.flatnonzero(sample.labels == c)
-        away = np.linalg.norm(sample.embedding[members] - centres[c], axis=1)
-        by_distance = members[np.argsort(away, kind="stable")]
-        by_confidence = members[np.argsort(sample.confidence[members], kind="stable")]
-        near = [int(o) for o in np.argsort(apart[c], kind="stable") if o != c and sizes[o] > 0]
+        to_centre = np.linalg.norm(sample.embedding[members] - centres[c], axis=1)
+        by_distance = members[np.argsort(to_centre, kind="stable")]
+        near = [int(o) for o in np.argsort(distances[c], kind="stable") if o != c and sizes[o] > 0]
         clusters.append(
             Cluster(
                 number=c,
@@ -346,7 +269,6 @@ def describe_clusters(
                 confidence=float(sample.confidence[members].mean()) if len(members) else None,
                 exemplar=sample.exemplars.get(c),
                 typical=sample.rows[by_distance[:_TYPICAL_ROWS]].tolist(),
-                unsure=sample.rows[by_confidence[:_UNSURE_ROWS]].tolist(),
                 neighbours=near if len(members) else [],
                 features=features[c],
                 commonest=None if classes is None else _commonest(classes, labels == c),
@@ -363,7 +285,7 @@ def _commonest(classes: Classes, members: NDArray[np.bool_]) -> tuple[str, float
 
 
 def _least_certain(confidence: NDArray[np.float64]) -> list[int]:
-    """Return the positions of rows that are less sure than others, the least sure first.
+    """Return the positions of the rows with the lowest confidence, lowest first.
 
     Examples
     --------
@@ -373,28 +295,23 @@ def _least_certain(confidence: NDArray[np.float64]) -> list[int]:
     if np.ptp(confidence) < _SAME:
         return []
     lowest = np.argsort(confidence, kind="stable")[:_LEAST_CERTAIN_ROWS]
-    return lowest[confidence[lowest] < SURE].tolist()
+    return lowest[confidence[lowest] < CERTAIN].tolist()
 
 
-def _histogram(sample: ModelSample) -> NDArray[np.float64]:
-    counts, _ = np.histogram(sample.confidence, bins=_HISTOGRAM_BINS, range=(0, 1), weights=sample.weights)
-    return counts
-
-
-def positions(model: Any) -> NDArray[np.integer]:
-    """Return the clusters of the rows, from 0; classes that have other numbers are counted in their order."""
+def cluster_positions(model: Any) -> NDArray[np.integer]:
+    """Return the cluster of each row, from 0; classes with other numbers are counted in their order."""
     labels, classes = np.asarray(model.labels_), getattr(model, "classes_", None)
     return labels if classes is None else np.searchsorted(classes, labels)
 
 
 def _versions(model: Any) -> dict[str, str]:
-    """Return what the model says it was fitted with, or else what is installed now."""
+    """Return the versions that the model was fitted with, or else those installed now."""
     if getattr(model, "versions_", None):
         return {str(name): str(number) for name, number in model.versions_.items()}
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions

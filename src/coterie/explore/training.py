@@ -1,4 +1,4 @@
-"""What `history_` says about the training, ready to be drawn."""
+"""Training curves, their phases and what they mean, from a model's `history_`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,9 +6,55 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-VIEW_WEIGHT = "view_weight_"  # and the number of the view
+_VIEW_WEIGHT = "view_weight_"  # and the number of the view
 # What a record may count by; the counter's name says what the record is of.
 _COUNTERS = ("epoch", "iteration", "sweep", "step")
+# From the name in a record to the title on the page and what it means.
+_MEANINGS = {
+    "changed": (
+        "changed rows",
+        "Share of rows whose cluster changed since the previous epoch; 1 in the first.",
+    ),
+    "mean_votes": (
+        "neighbour agreement",
+        "Share of a row's neighbours in its own cluster minus the share elsewhere, each weighted by the number of "
+        "views that name it; mean over rows.",
+    ),
+    "gate": (
+        "gate",
+        "How far the gate is open. It opens as the mean uncertainty grows; the further it is open, the less "
+        "possible false negatives are protected.",
+    ),
+    "hard_share": (
+        "hard negatives",
+        "Share of the routed rows that were treated as hard negatives; the others were treated as false negatives.",
+    ),
+    "route_consistency": (
+        "route consistency",
+        "Of the rows routed both in this epoch and in the previous one, the share with the same route.",
+    ),
+    "false_mass": (
+        "repulsion by false negatives",
+        "Share of the repulsion on a row that comes from possible false negatives, its neighbours in other clusters.",
+    ),
+    "safe_share": (
+        "safe rows",
+        "Share of rows that possible false negatives do not push away from the centre of their own cluster.",
+    ),
+    "routed": ("routed rows", "Number of uncertain rows that were treated as false or as hard negatives."),
+    "false_limit": (
+        "repulsion limit",
+        "Mean share of repulsion by false negatives up to which a row is safe; at 1 or above every row is.",
+    ),
+    "separation_gain": (
+        "separation gain",
+        "How fast a step moves hard negatives towards their own centre and away from the next; below 0 the reverse.",
+    ),
+    "pseudo_variance": (
+        "variance of pseudo-rows",
+        "How much the rows synthesised for small clusters make the cluster means vary.",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -21,7 +67,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of the training, from position `start` to position `stop`, both included."""
+    """A stretch of the training, from step `start` to step `stop`, both included."""
 
     name: str
     start: int
@@ -29,36 +75,17 @@ class Phase:
 
     @property
     def words(self) -> str:
-        """The name with its positions.
-
-        Examples
-        --------
-        >>> Phase("warm-up", 1, 4).words, Phase("cluster", 5, 5).words
-        ('warm-up (1 to 4)', 'cluster (5)')
-        """
-        return (
-            f"{self.name} ({self.start})"
-            if self.start == self.stop
-            else f"{self.name} ({self.start} to {self.stop})"
-        )
+        """The name with its steps, such as 'warm-up (1 to 4)'."""
+        steps = f"{self.start}" if self.start == self.stop else f"{self.start} to {self.stop}"
+        return f"{self.name} ({steps})"
 
 
 @dataclass(frozen=True)
 class Training:
-    """All curves over common positions 1, 2, ..., one per record.
+    """All curves over common steps 1, 2, ..., one per record.
 
-    Attributes
-    ----------
-    steps : int
-        How many records there are.
-    curves : list of Curve
-        In the order in which their names first appear.
-    phases : list of Phase
-        Empty when the records do not name phases.
-    seconds : float or None
-        Sum over the records' "seconds".
-    unit : str
-        What a record is of, such as "epoch" or "iteration"; "step" where records are of several kinds.
+    `phases` is empty when the records name none, `seconds` is the sum over the records, and `unit` is what a record
+    is of: "epoch", "iteration", "sweep", or "step" where records are of several kinds.
     """
 
     steps: int
@@ -69,57 +96,43 @@ class Training:
 
 
 def curve_title(name: str, views: Sequence[str]) -> str:
-    """Return what a curve is called on the page; what is of one view has the name of that view.
+    """Return the title of a curve; the weight of a view is called by the name of the view.
 
     Examples
     --------
-    >>> curve_title("view_weight_1", ["sight", "sound_2"]), curve_title("false_mass", ["sight"])
-    ('weight of sound_2', 'false mass')
+    >>> curve_title("view_weight_1", ["sight", "sound_2"]), curve_title("changed", []), curve_title("ssc_loss", [])
+    ('weight of sound_2', 'changed rows', 'ssc loss')
     """
-    number = name.removeprefix(VIEW_WEIGHT)
+    number = name.removeprefix(_VIEW_WEIGHT)
     if number != name and number.isdecimal() and int(number) < len(views):
         return f"weight of {views[int(number)]}"
-    return name.replace("_", " ")
+    return _MEANINGS[name][0] if name in _MEANINGS else name.replace("_", " ")
+
+
+def curve_meaning(name: str) -> str:
+    """Return what a training metric means; an empty text for other curves."""
+    if name.startswith(_VIEW_WEIGHT):
+        return "Weight of this view in the consensus."
+    return _MEANINGS[name][1] if name in _MEANINGS else ""
 
 
 def read_history(history: Sequence[Mapping[str, Any]]) -> Training:
-    """Collect the numbers of a history by name.
+    """Collect the numbers of a history by name; entries that are not numbers are not drawn.
 
     Positions, not the records' own "epoch", are the common axis, because epochs start again in each phase.
-
-    Parameters
-    ----------
-    history : sequence of mappings
-        One record per epoch or iteration. Entries that are not numbers are not drawn.
-
-    Returns
-    -------
-    Training
-        The curves, phases and total time.
 
     Examples
     --------
     >>> read_history([{"epoch": 1, "loss": 2.0}, {"epoch": 2, "loss": 1.5}]).curves
     [Curve(name='loss', values=[2.0, 1.5])]
     """
-    known = {str(name): None for record in history for name in record if name not in (*_COUNTERS, "phase")}
-    curves = [Curve(name, [_number(record.get(name)) for record in history]) for name in known]
+    names = {str(name): None for record in history for name in record if name not in (*_COUNTERS, "phase")}
+    curves = [Curve(name, [_number(record.get(name)) for record in history]) for name in names]
     curves = [curve for curve in curves if any(value is not None for value in curve.values)]
     seconds = next((curve.values for curve in curves if curve.name == "seconds"), None)
     total = None if seconds is None else sum(value or 0.0 for value in seconds)
-    return Training(len(history), curves, _phases(history), total, _unit(history))
-
-
-def _unit(history: Sequence[Mapping[str, Any]]) -> str:
-    """Return what the records count by; epochs where they do not say.
-
-    Examples
-    --------
-    >>> _unit([{"sweep": 0}, {"sweep": 1}]), _unit([{"epoch": 0}, {"sweep": 0}]), _unit([{"loss": 1.0}])
-    ('sweep', 'step', 'epoch')
-    """
-    units = {next((name for name in _COUNTERS if name in record), "epoch") for record in history}
-    return units.pop() if len(units) == 1 else "step" if units else "epoch"
+    units = {next((name for name in _COUNTERS if name in record), "epoch") for record in history} or {"epoch"}
+    return Training(len(history), curves, _phases(history), total, units.pop() if len(units) == 1 else "step")
 
 
 def _number(value: Any) -> float | None:

@@ -1,4 +1,4 @@
-"""What a model of several views says about them: what they count, which agree, which rows are missing or corrupt."""
+"""View statistics of a multi-view model: weights, agreement, missing and corrupt rows."""
 
 # n rows, v views
 
@@ -14,23 +14,10 @@ _MOST_CORRUPT = 20
 
 @dataclass(frozen=True)
 class ViewFacts:
-    """One view.
+    """One view; None where the model has no such statistic.
 
-    Attributes
-    ----------
-    name : str
-    explained : float or None
-        Share that the codes explain of what they could at best; None for a model without codes.
-    weight : float or None
-        What the view counts in the consensus; None for a model that has none.
-    agreement : float
-        How much it agrees with the other views, the mean over them.
-    missing : int
-        Rows that do not have it, or are empty in it where the model counts those itself.
-    corrupt : int or None
-        Rows whose values in it were judged corrupt; None for a model that does not judge.
-    scaling : str
-        How its columns were scaled.
+    `explained` is the share of the view that the codes explain, of what they could at best; `weight` that in the
+    consensus; `agreement` the mean over the other views; `missing` and `corrupt` count rows.
     """
 
     name: str
@@ -44,7 +31,7 @@ class ViewFacts:
 
 @dataclass(frozen=True)
 class CorruptRow:
-    """A row whose values in one view were judged corrupt; `weight` is how much they still count."""
+    """A row whose values in one view were judged corrupt, and the weight that they still have."""
 
     row: int
     view: str
@@ -55,15 +42,8 @@ class CorruptRow:
 class ViewStatistics:
     """All views.
 
-    Attributes
-    ----------
-    views : list of ViewFacts
-    agreement : ndarray of shape (v, v)
-        How much oftener than by chance two views name the same neighbours.
-    corrupt : list of CorruptRow
-        Those that count least, at most twenty.
-    estimated : bool
-        Whether missing rows were counted in a sample.
+    `agreement` (v, v) is how much more often than by chance two views name the same neighbours, `corrupt` lists the
+    rows of lowest weight, and `estimated` says whether missing rows were counted in a sample.
     """
 
     views: list[ViewFacts]
@@ -72,26 +52,17 @@ class ViewStatistics:
     estimated: bool
 
 
-def read_viewing(
+def read_view_statistics(
     model: Any,
     names: Sequence[str],
     missing: NDArray[np.floating] | None = None,
     *,
     sampled: bool = False,
 ) -> ViewStatistics | None:
-    """Collect what a model says about its views; None where it has one view or says nothing.
+    """Collect the view statistics of a model; None where it has one view or none of them.
 
-    Parameters
-    ----------
-    model : estimator
-        Asked for `view_weights_`, `view_agreement_` and `scaler_`, and for `row_weights_` and `noise_` if it judges
-        rows.
-    names : sequence of str
-        Of the views.
-    missing : ndarray of shape (v,), optional
-        Rows without each view, for a model that does not say itself; none by default.
-    sampled : bool
-        Whether `missing` is an estimate from a sample.
+    They are `view_weights_`, `view_agreement_` and `scaler_`, and `row_weights_` and `noise_` where the model judges
+    rows. `missing` (v,) counts the rows without each view, in a sample if `sampled`, for a model that does not.
     """
     if len(names) < 2 or not hasattr(model, "view_agreement_"):
         return None

@@ -69,9 +69,9 @@ def test_the_report_says_what_was_refined_and_lists_the_answers(corrected):
     page = exported(corrected, "report").read_text()
     assert "<dd>PCX, refined</dd>" in page
     assert "RefinedModel" not in page
-    listed = page.partition('<ol class="spoken">')[2].partition("</ol>")[0].split("<li>")[1:]
+    listed = page.partition('<ol class="answer-list">')[2].partition("</ol>")[0].split("<li>")[1:]
     assert [words.split(" &lt;")[0].removesuffix("</li>") for words in listed] == [
-        "Rows 3, 5, 9 are of cluster 4: odd, &quot;ones&quot;",
+        "Rows 3, 5, 9 belong to cluster 4: odd, &quot;ones&quot;",
         "Cluster 4 is called odd, &quot;ones&quot;",
         "Cluster 0 merged into 1",
     ]

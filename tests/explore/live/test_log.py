@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from coterie.errors import InputError
-from coterie.explore.live.answers import Apart, Label, Merge, Name, Split, Together, gathered
+from coterie.explore.live.answers import Apart, Label, Merge, Name, Split, Together, combine
 from coterie.explore.live.log import AnswerLog
 
 
@@ -53,12 +53,12 @@ def test_undo_and_redo_only_add_lines_and_survive(path):
     assert [entry.answer for entry in again.undone] == [EVERY[2]]
     again.add(EVERY[4])
     assert again.undone == []
-    with pytest.raises(InputError, match="No answer was taken back"):
+    with pytest.raises(InputError, match="There is no answer to redo"):
         again.redo()
 
 
 def test_nothing_can_be_taken_back_before_anything_was_said(path):
-    with pytest.raises(InputError, match="There is no answer to take back"):
+    with pytest.raises(InputError, match="There is no answer to undo"):
         AnswerLog(path).undo()
     assert path.read_bytes() == b""
 
@@ -117,7 +117,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
 
 
 def test_answers_mean_what_the_last_of_them_says():
-    known = gathered(
+    corrections = combine(
         [
             Label(rows=[1, 2], to=7),
             Merge(source=7, into=3),
@@ -131,20 +131,20 @@ def test_answers_mean_what_the_last_of_them_says():
             Name(cluster=9, name=""),
         ]
     )
-    assert known.labels == {1: 4, 2: 4, 10: 4, 11: 9}
-    assert known.merged == {7: 4, 3: 4}
-    assert known.together == [(5, 6), (5, 7)]
-    assert known.apart == [(8, 9)]
-    assert known.silent == {3, 4, 7}
-    assert known.names == {4: "a"}
-    assert known.moves_rows
-    assert not gathered([Name(cluster=4, name="a")]).moves_rows
+    assert corrections.labels == {1: 4, 2: 4, 10: 4, 11: 9}
+    assert corrections.merged == {7: 4, 3: 4}
+    assert corrections.must_link == [(5, 6), (5, 7)]
+    assert corrections.cannot_link == [(8, 9)]
+    assert corrections.split == {3, 4, 7}
+    assert corrections.names == {4: "a"}
+    assert corrections.move_rows
+    assert not combine([Name(cluster=4, name="a")]).move_rows
 
 
 def test_a_name_is_one_line_without_edges_and_goes_with_its_cluster():
     assert Name(cluster=1, name="  two\n words ").name == "two words"
     assert Name(cluster=1, name="a\0b\x07 👩\u200d🔬").name == "a b 👩\u200d🔬"
-    assert gathered([Name(cluster=1, name="x"), Merge(source=1, into=0)]).names == {}
+    assert combine([Name(cluster=1, name="x"), Merge(source=1, into=0)]).names == {}
 
 
 @pytest.mark.parametrize("failing", ["write", "fsync"])

@@ -47,14 +47,14 @@ def test_a_refined_model_is_explored_with_its_names_and_numbers_and_refined_agai
     assert session.refiner.failure is None
     np.testing.assert_array_equal(session.state.labels, first.labels)
     assert describe.run_json(session)["method"] == "FUCSMF, refined"
-    assert session.known.names == {11: "new", 7: "old"}
+    assert session.corrections.names == {11: "new", 7: "old"}
     session.name(7, "older")
     assert load(session.export(EXPORTS["model"].write, "named")).names_ == {11: "new", 7: "older"}
     change = session.label([31], 11)
     assert change.taken_over == 0
     assert session.state.labels[[0, 3, 31]].tolist() == [11, 11, 11]
     session.merge(11, 7)
-    assert session.known.names == {7: "older"}
+    assert session.corrections.names == {7: "older"}
     assert session.state.labels[[0, 3, 31]].tolist() == [7, 7, 7]
     assert 11 not in session.state.numbers
     assert load(session.export(EXPORTS["model"].write, "again")).names_ == {7: "older"}
@@ -75,9 +75,9 @@ def test_a_run_of_any_method_is_shown_corrected_and_exported(method, tmp_path):
     new = int(session.state.labels[rows[0]])
     assert new == max(session.state.numbers) > max(model.labels_)
     assert session.state.sizes().sum() == 90
-    looker = RowDetails(session)
-    assert looker.cluster(new)["size"] >= 6
-    (found,) = looker.rows([9])
+    details = RowDetails(session)
+    assert details.cluster(new)["size"] >= 6
+    (found,) = details.rows([9])
     assert found["missing"] == (["sight"] if method not in ("SSCNet", "SSC") else [])
     shown = describe.colouring_json(session, "views")["groups"]
     assert len(shown) == (1 if method in ("SSCNet", "SSC") else 2)

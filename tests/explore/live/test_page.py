@@ -112,7 +112,7 @@ def test_open_colour_select_label_undo_reload_export_and_read(page, kind):
     row = int(page.all(".question")[0].get_attribute("data-row"))
     to = int(page.all(".question [data-to]")[1].get_attribute("data-to"))
     state = page.after(lambda: page.press(".question [data-to] + [data-to]"))
-    assert state["history"][-1]["words"] == f"Row {row} is of cluster {to}"
+    assert state["history"][-1]["words"] == f"Row {row} belongs to cluster {to}"
 
     # a reload shows the same
     page.driver.refresh()
@@ -168,11 +168,11 @@ def test_rows_are_found_selected_and_linked_without_a_mouse(page):
     for row in (6, 11):
         page.all("#words")[0].clear()
         page.all("#words")[0].send_keys(f"{row}" + Keys.ENTER)
-        page.until(lambda row=row: page.all(f".found [data-row='{row}']"))
-        page.all(f".found [data-row='{row}']")[0].send_keys(Keys.ENTER)
+        page.until(lambda row=row: page.all(f".results [data-row='{row}']"))
+        page.all(f".results [data-row='{row}']")[0].send_keys(Keys.ENTER)
     page.until(lambda: page.all("#panel h2")[0].text == "2 selected rows")
     state = page.after(lambda: page.all("#together")[0].send_keys(Keys.ENTER))
-    assert state["history"][-1]["words"] == "Rows 6, 11 are of one cluster"
+    assert state["history"][-1]["words"] == "Rows 6, 11 belong to one cluster"
     found = page.run("return fetch('/api/rows?rows=6,11').then((answer) => answer.json())")
     assert found[0]["cluster"] == found[1]["cluster"]
 

@@ -12,13 +12,13 @@ def test_the_page_is_told_all_it_needs(client, session, evil):
     run = client.get("/api/run").json()
     assert run["title"] == evil
     assert (run["rows"], run["method"]) == (240, "PCX")
-    assert [way["key"] for way in run["colourings"]][:3] == ["cluster", "confidence", "said"]
+    assert [way["key"] for way in run["colourings"]][:3] == ["cluster", "confidence", "given"]
     state = client.get("/api/state").json()
     assert sum(cluster["size"] for cluster in state["clusters"]) == 240
     assert state["refine"]["ready"]
-    assert not session.shown.is_set()
+    assert not session.map_requested.is_set()
     plane = client.get("/api/map").json()
-    assert session.shown.is_set()
+    assert session.map_requested.is_set()
     assert len(plane["x"]) == len(plane["y"]) == len(plane["rows"]) == 240
 
 

@@ -66,13 +66,13 @@ def test_links_tie_rows_and_hold_them_apart(session, kind):
     session.undo()
     near = np.flatnonzero(kind == 2)[:2].tolist()
     session.apart(near)
-    assert len(session.known.apart) == 1
+    assert len(session.corrections.cannot_link) == 1
 
 
 def test_rows_that_are_kept_apart_in_vain_are_told(session, kind):
     sure = np.argsort(-session.state.confidence, kind="stable")
     change = session.apart(sure[kind[sure] == 2][:2].tolist())
-    assert "They still are of one cluster" in describe.change_json(session, change)["words"]
+    assert "still keep them in one cluster" in describe.change_json(session, change)["words"]
     assert "still" not in describe.change_json(session, session.undo())["words"]
 
 
@@ -126,7 +126,7 @@ def test_a_later_session_follows_the_answers_of_the_first(make_session, session)
     before = session.state.labels.copy()
     session.log.close()
     again = make_session(prepared=False)
-    assert again.known.names == {4: "odd ones"}
+    assert again.corrections.names == {4: "odd ones"}
     again.prepare()
     np.testing.assert_array_equal(again.state.labels, before)
 
@@ -136,9 +136,9 @@ def test_names_need_no_preparation_but_corrections_do(make_session):
     session.name(0, "first")
     with pytest.raises(InputError, match="Corrections are being prepared"):
         session.label([1], 2)
-    assert session.known.names == {0: "first"}
+    assert session.corrections.names == {0: "first"}
     session.undo()
-    assert session.known.names == {}
+    assert session.corrections.names == {}
     with pytest.raises(InputError, match="Corrections are being prepared"):
         session.undo()
 
@@ -189,10 +189,10 @@ def test_the_map_is_kept_and_used_again_only_for_the_same_rows(make_session, ses
 
 
 def test_clusters_are_described_as_they_are_now(session, kind, number_of):
-    looker = RowDetails(session)
+    details = RowDetails(session)
     one, other = number_of(session, 0), number_of(session, 1)
     session.merge(one, other)
-    found = looker.cluster(other)
+    found = details.cluster(other)
     assert found["size"] == int((session.state.labels == other).sum())
     assert set(kind[found["typical"]]) <= {0, 1}
     assert found["commonest"][1] == pytest.approx(0.5, abs=0.1)
@@ -200,50 +200,50 @@ def test_clusters_are_described_as_they_are_now(session, kind, number_of):
     assert found["features"][0]["name"] == "width" or abs(found["features"][0]["difference"]) > 0.5
     assert other not in found["neighbours"]
     with pytest.raises(InputError, match=f"There is no cluster {one}"):
-        looker.cluster(one)
+        details.cluster(one)
 
 
 def test_rows_are_described_with_all_that_is_known(session, evil):
     session.label([7], 2)
     (found,) = RowDetails(session).rows([7])
-    assert found["cluster"] == found["said"] == 2
+    assert found["cluster"] == found["given"] == 2
     assert found["class"] == "3"
     assert found["metadata"] == [("maker", "maker 1"), ("age", "21"), (evil, f"thing 7 {evil}")]
     assert len(found["features"]) == 4
-    assert abs(found["features"][0]["away"]) >= abs(found["features"][3]["away"])
+    assert abs(found["features"][0]["deviation"]) >= abs(found["features"][3]["deviation"])
     assert found["second"]["cluster"] != 2
     assert found["image"] is None
 
 
 def test_rows_that_are_images_are_drawn(make_session):
-    looker = RowDetails(make_session(image_shape=(2, 2)))
-    (found,) = looker.rows([7])
+    details = RowDetails(make_session(image_shape=(2, 2)))
+    (found,) = details.rows([7])
     assert found["image"].startswith("data:image/png;base64,")
     assert found["features"] == []
-    assert looker.cluster(0)["decoded"].startswith("data:image/png;base64,")
+    assert details.cluster(0)["decoded"].startswith("data:image/png;base64,")
 
 
 def test_a_decoded_exemplar_is_shown_until_its_row_has_left_the_cluster(session):
-    looker, row = RowDetails(session), session.state.exemplars[1]
-    assert looker.cluster(1)["decoded_features"]
+    details, row = RowDetails(session), session.state.exemplars[1]
+    assert details.cluster(1)["decoded_features"]
     session.label([row], 2)
-    assert looker.cluster(1)["decoded_features"] == []
-    assert looker.cluster(2)["decoded_features"]
+    assert details.cluster(1)["decoded_features"] == []
+    assert details.cluster(2)["decoded_features"]
     session.undo()
-    assert looker.cluster(1)["decoded_features"]
+    assert details.cluster(1)["decoded_features"]
 
 
 def test_all_rows_of_a_cluster_can_be_listed(session):
-    looker, state = RowDetails(session), session.state
+    details, state = RowDetails(session), session.state
     members = np.flatnonzero(state.labels == 1)
-    assert looker.listed(1, "row", 0, 500) == members.tolist()
-    unsure = looker.listed(1, "unsure", 0, 500)
+    assert details.members(1, "row", 0, 500) == members.tolist()
+    unsure = details.members(1, "unsure", 0, 500)
     assert (np.diff(state.confidence[unsure]) >= 0).all()
-    assert looker.listed(1, "sure", 0, 3) == looker.listed(1, "sure", 0, 500)[:3]
-    assert looker.listed(1, "row", 2, 3) == members[2:5].tolist()
+    assert details.members(1, "sure", 0, 3) == details.members(1, "sure", 0, 500)[:3]
+    assert details.members(1, "row", 2, 3) == members[2:5].tolist()
 
 
-@pytest.mark.parametrize("key", ["cluster", "confidence", "said", "class", "column-0", "column-1"])
+@pytest.mark.parametrize("key", ["cluster", "confidence", "given", "class", "column-0", "column-1"])
 def test_every_colouring_has_a_value_for_every_dot(session, key):
     session.label([7], 2)
     found = describe.colouring_json(session, key)
@@ -255,7 +255,7 @@ def test_every_colouring_has_a_value_for_every_dot(session, key):
 
 def test_your_labels_are_grey_but_for_what_you_said(session):
     session.label([7, 9], 2)
-    found = describe.colouring_json(session, "said")
+    found = describe.colouring_json(session, "given")
     coloured = [row for row, code in zip(session.sample.rows, found["marker"]["color"], strict=True) if code]
     assert coloured == [7, 9]
     assert [group["name"] for group in found["groups"]] == ["not labelled", "2"]
@@ -275,7 +275,7 @@ def test_the_history_says_what_was_said(session, number_of):
     words = [entry["words"] for entry in describe.history_json(session)]
     assert words == [
         f"Cluster {other} is called cats",
-        f"Row 3 is of cluster {other}: cats",
+        f"Row 3 belongs to cluster {other}: cats",
         f"Cluster {one} merged into {other}: cats",
     ]
 
@@ -305,5 +305,5 @@ def test_preparation_waits_until_the_page_has_its_map(make_session, monkeypatch)
     monkeypatch.setattr(session, "prepare", lambda: None)
     session.start()
     assert not begun.wait(0.2)
-    session.shown.set()
+    session.map_requested.set()
     assert begun.wait(60)

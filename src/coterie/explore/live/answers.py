@@ -1,4 +1,4 @@
-"""What a person may say about the clusters, and what all of it together means."""
+"""The answers that a person may give about the clusters, and the corrections that they add up to."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -14,25 +14,25 @@ from coterie.errors import InputError
 # Whole numbers that every array of row numbers and classes can hold.
 Row = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
 Class = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
-MOST_ROWS = 20_000
+Rows = Annotated[list[Row], Field(min_length=1, max_length=20_000)]
 LONGEST_NAME = 200
 
 
-class Said(BaseModel):
-    """Base of all answers: nothing but the declared fields."""
+class Strict(BaseModel):
+    """Base of what a page sends: nothing but the declared fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Label(Said):
+class Label(Strict):
     """These rows are of this class."""
 
     kind: Literal["label"] = "label"
-    rows: Annotated[list[Row], Field(min_length=1, max_length=MOST_ROWS)]
+    rows: Rows
     to: Class
 
 
-class Merge(Said):
+class Merge(Strict):
     """Two classes are one, under the number and the name of the second."""
 
     kind: Literal["merge"] = "merge"
@@ -40,32 +40,32 @@ class Merge(Said):
     into: Class
 
 
-class Split(Said):
+class Split(Strict):
     """A class is two: some of its rows stay, some go to a new one."""
 
     kind: Literal["split"] = "split"
     cluster: Class
     new: Class
-    stay: Annotated[list[Row], Field(min_length=1, max_length=MOST_ROWS)]
-    go: Annotated[list[Row], Field(min_length=1, max_length=MOST_ROWS)]
+    stay: Rows
+    go: Rows
 
 
-class Together(Said):
+class Together(Strict):
     """These rows are of one class, whichever that is."""
 
     kind: Literal["together"] = "together"
     rows: Annotated[list[Row], Field(min_length=2, max_length=1000)]
 
 
-class Apart(Said):
+class Apart(Strict):
     """These two rows are not of one class."""
 
     kind: Literal["apart"] = "apart"
     rows: Annotated[list[Row], Field(min_length=2, max_length=2)]
 
 
-class Name(Said):
-    """A class is called this; an empty name takes a name away."""
+class Name(Strict):
+    """A class has this name; an empty one removes it."""
 
     kind: Literal["name"] = "name"
     cluster: Class
@@ -86,8 +86,8 @@ ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
 
 
 @dataclass
-class Knowledge:
-    """What answers mean together.
+class Corrections:
+    """What answers add up to.
 
     Attributes
     ----------
@@ -95,43 +95,73 @@ class Knowledge:
         The classes of single rows.
     merged : dict of int to int
         From a class that was merged away to the class it is part of now.
-    silent : set of int
+    split : set of int
         Classes that were split: only the labels of single rows stand for their parts.
-    together, apart : list of (int, int)
+    must_link, cannot_link : list of (int, int)
         Pairs of rows.
     names : dict of int to str
     """
 
     labels: dict[int, int] = field(default_factory=dict)
     merged: dict[int, int] = field(default_factory=dict)
-    silent: set[int] = field(default_factory=set)
-    together: list[tuple[int, int]] = field(default_factory=list)
-    apart: list[tuple[int, int]] = field(default_factory=list)
+    split: set[int] = field(default_factory=set)
+    must_link: list[tuple[int, int]] = field(default_factory=list)
+    cannot_link: list[tuple[int, int]] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
 
     @property
-    def moves_rows(self) -> bool:
-        """Whether anything but names was said."""
-        return bool(self.labels or self.merged or self.together or self.apart)
+    def move_rows(self) -> bool:
+        """Whether there is anything but names."""
+        return bool(self.labels or self.merged or self.must_link or self.cannot_link)
 
     def for_update(self) -> dict[str, Any]:
-        """Return what `Refinement.update` is to be asked."""
+        """Return the arguments of `Refinement.update`."""
         return {
             "y": self.labels or None,
-            "must_link": self.together or None,
-            "cannot_link": self.apart or None,
-            "merged": self.merged | dict.fromkeys(self.silent, -1),
+            "must_link": self.must_link or None,
+            "cannot_link": self.cannot_link or None,
+            "merged": self.merged | dict.fromkeys(self.split, -1),
         }
+
+    def add(self, answer: Answer) -> None:
+        """Add an answer; of two labels of a row the later one counts."""
+        match answer:
+            case Label():
+                self.labels |= dict.fromkeys(answer.rows, answer.to)
+            case Merge(source=source, into=into):
+                self.labels = {row: into if to == source else to for row, to in self.labels.items()}
+                self.merged = {gone: into if to == source else to for gone, to in self.merged.items()}
+                self.merged[source] = into
+                self.names.pop(source, None)
+            case Split(cluster=cluster):
+                self.labels |= dict.fromkeys(answer.stay, cluster) | dict.fromkeys(answer.go, answer.new)
+                self.split |= {cluster} | {gone for gone, to in self.merged.items() if to == cluster}
+            case Together(rows=[first, *rest]):
+                self.must_link += [(first, row) for row in rest]
+            case Apart(rows=[first, second]):
+                self.cannot_link.append((first, second))
+            case Name():
+                self.names[answer.cluster] = answer.name
+
+
+def combine(answers: Iterable[Answer], names: Mapping[int, str] | None = None) -> Corrections:
+    """Add answers up in their order, from the names that classes had before.
+
+    Examples
+    --------
+    >>> corrections = combine([Label(rows=[4, 5], to=1), Merge(source=1, into=0), Name(cluster=0, name="cats")])
+    >>> corrections.labels, corrections.merged, corrections.names
+    ({4: 0, 5: 0}, {1: 0}, {0: 'cats'})
+    """
+    corrections = Corrections(names=dict(names or {}))
+    for answer in answers:
+        corrections.add(answer)
+    corrections.names = {number: name for number, name in corrections.names.items() if name}
+    return corrections
 
 
 def read_answers(path: Path) -> list[Answer]:
-    """Read the answers that the page exported.
-
-    Parameters
-    ----------
-    path : Path
-        What the page calls your answers, JSON.
-    """
+    """Read the answers.json that the page exports."""
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))["answers"]
         return [
@@ -142,49 +172,3 @@ def read_answers(path: Path) -> list[Answer]:
         raise InputError(
             f"{path} does not hold answers; give the file answers.json that the page exports."
         ) from error
-
-
-def gathered(answers: Iterable[Answer], names: Mapping[int, str] | None = None) -> Knowledge:
-    """Put answers together, in their order; of two labels of a row the later one counts.
-
-    Parameters
-    ----------
-    answers : iterable of Answer
-    names : mapping of int to str, optional
-        What the classes were called before.
-
-    Examples
-    --------
-    >>> found = gathered([Label(rows=[4, 5], to=1), Merge(source=1, into=0), Name(cluster=0, name="cats")])
-    >>> found.labels, found.merged, found.names
-    ({4: 0, 5: 0}, {1: 0}, {0: 'cats'})
-    """
-    known = Knowledge(names=dict(names or {}))
-    for answer in answers:
-        match answer:
-            case Label():
-                known.labels |= dict.fromkeys(answer.rows, answer.to)
-            case Merge():
-                _merge(known, answer.source, answer.into)
-            case Split():
-                _split(known, answer)
-            case Together():
-                known.together += [(answer.rows[0], row) for row in answer.rows[1:]]
-            case Apart():
-                known.apart.append((answer.rows[0], answer.rows[1]))
-            case Name():
-                known.names[answer.cluster] = answer.name
-    known.names = {number: name for number, name in known.names.items() if name}
-    return known
-
-
-def _merge(known: Knowledge, source: int, into: int) -> None:
-    known.labels = {row: into if to == source else to for row, to in known.labels.items()}
-    known.merged = {one: into if to == source else to for one, to in known.merged.items()}
-    known.merged[source] = into
-    known.names.pop(source, None)
-
-
-def _split(known: Knowledge, answer: Split) -> None:
-    known.labels |= dict.fromkeys(answer.stay, answer.cluster) | dict.fromkeys(answer.go, answer.new)
-    known.silent |= {answer.cluster} | {one for one, to in known.merged.items() if to == answer.cluster}

@@ -1,23 +1,16 @@
-"""What the page is told, as plain JSON: the run, the map, the clusters, rows, and the history."""
+"""What the page shows, as plain JSON: the run, the map, its colourings, the state and the history."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from coterie.explore.html_parts import counted
-from coterie.explore.live import answers as said
-from coterie.explore.live.change import Change
+from coterie.errors import counted
+from coterie.explore.figures import map_layout, plane_points
+from coterie.explore.live.answers import Answer, Apart, Label, Merge, Name, Split, Together
 from coterie.explore.live.metadata import Groups
 from coterie.explore.live.session import Session
-from coterie.explore.markers import (
-    UNLABELLED,
-    by_amount,
-    by_confidence,
-    by_group,
-    map_layout,
-    plane_points,
-)
-from coterie.explore.palette import colours
+from coterie.explore.live.state import Change
+from coterie.explore.palette import UNLABELLED, by_amount, by_confidence, by_group, colours
 from coterie.explore.summary import cluster_title, method_name
 
 _COLUMN = "column-"
@@ -39,10 +32,10 @@ def run_json(session: Session) -> dict[str, Any]:
 
 
 def state_json(session: Session) -> dict[str, Any]:
-    """Return what is shown now."""
-    state, names = session.state, session.known.names
-    sizes, sure = state.sizes().tolist(), state.mean_confidence()
-    refiner = session.refiner
+    """Return the current state: clusters, questions, history, and how far preparation is."""
+    state, sample, names = session.state, session.sample, session.corrections.names
+    sizes, confidences = state.sizes().tolist(), state.mean_confidence()
+    positions = [sample.position(row) for row in state.exemplars.values()]
     return {
         "version": session.version,
         "clusters": [
@@ -55,58 +48,56 @@ def state_json(session: Session) -> dict[str, Any]:
                 "colour": session.paints.of(number),
                 "exemplar": state.exemplars.get(number),
             }
-            for number, size, confidence in zip(state.numbers.tolist(), sizes, sure, strict=True)
+            for number, size, confidence in zip(state.numbers.tolist(), sizes, confidences, strict=True)
         ],
         "ask": state.ask,
-        "exemplars": [
-            place for row in state.exemplars.values() if (place := session.sample.place(row)) is not None
-        ],
+        "exemplars": [position for position in positions if position is not None],
         "history": history_json(session),
         "undo": len(session.log.entries),
         "redo": len(session.log.undone),
         "refine": {
             "ready": session.ready,
-            "stage": refiner.stage,
-            "seconds": round(refiner.seconds, 1),
-            "failure": refiner.failure,
+            "stage": session.refiner.stage,
+            "seconds": round(session.refiner.seconds, 1),
+            "failure": session.refiner.failure,
         },
-        "map_settled": session.sample.settled,
+        "map_settled": sample.settled,
         "notice": session.log.notice,
     }
 
 
 def change_json(session: Session, change: Change) -> dict[str, Any]:
-    """Return what an answer did."""
-    names = session.known.names
-    words = "" if change.answer is None else f"{in_words(change.answer, names)}."
-    words = f"{change.word}: {words}" if change.word else words
-    if not isinstance(change.answer, said.Name):
-        many = counted(change.moved, "row") if change.moved else "No row"
-        words += f" {many} moved{_flows(change, names)}."
-    if isinstance(change.answer, said.Apart) and change.answer in session.log.answers:
-        one, other = (int(session.state.labels[row]) for row in change.answer.rows)
-        still = " They still are of one cluster, as their neighbours say; label one of them to part them."
-        words += still if one == other else ""
+    """Return what an answer changed, in numbers and in words."""
+    names, answer = session.corrections.names, change.answer
+    words = "" if answer is None else f"{in_words(answer, names)}."
+    words = f"{change.prefix}: {words}" if change.prefix else words
+    if not isinstance(answer, Name):
+        rows = counted(change.moved, "row") if change.moved else "No row"
+        words += f" {rows} moved{_flows(change, names)}."
+    if isinstance(answer, Apart) and answer in session.log.answers:
+        first, second = (session.state.labels[row] for row in answer.rows)
+        if first == second:
+            words += " Their neighbours still keep them in one cluster; label one of them to separate them."
     if change.taken_over:
         words += (
-            f" From now on the graph of neighbours speaks for every row, not the model alone: "
-            f"{counted(change.taken_over, 'more row')} changed by that."
+            f" From now on labels come from the graph of neighbours, no longer from the model alone: that changed "
+            f"{counted(change.taken_over, 'more row')}."
         )
     return {"moved": change.moved, "marked": list(change.marked), "words": words.strip()}
 
 
 def _flows(change: Change, names: dict[int, str]) -> str:
     """Say from where to where the rows moved: the largest flows."""
-    if len(change.flows) == 1:
-        ((source, to, _),) = change.flows
-        return f" from {cluster_title(source, names)} to {cluster_title(to, names)}"
-    shown = [
-        f"{count:,} from {cluster_title(source, names)} to {cluster_title(to, names)}"
-        for source, to, count in change.flows[:_MOST_FLOWS]
+    flows = [
+        (count, f"from {cluster_title(source, names)} to {cluster_title(to, names)}")
+        for source, to, count in change.flows
     ]
-    others = sum(count for _, _, count in change.flows[_MOST_FLOWS:])
-    shown += [f"{others:,} between other clusters"] if others else []
-    return f": {', '.join(shown)}" if shown else ""
+    if len(flows) == 1:
+        return f" {flows[0][1]}"
+    listed = [f"{count:,} {way}" for count, way in flows[:_MOST_FLOWS]]
+    others = sum(count for count, _ in flows[_MOST_FLOWS:])
+    listed += [f"{others:,} between other clusters"] if others else []
+    return f": {', '.join(listed)}" if listed else ""
 
 
 def map_json(session: Session) -> dict[str, Any]:
@@ -121,8 +112,8 @@ def map_json(session: Session) -> dict[str, Any]:
 
 
 def colourings(session: Session) -> dict[str, str]:
-    """Return the ways to colour the map: keys and what they are called."""
-    ways = {"cluster": "Cluster", "confidence": "Confidence", "said": "Your labels"}
+    """Return the ways to colour the map: keys and titles."""
+    ways = {"cluster": "Cluster", "confidence": "Confidence", "given": "Your labels"}
     if len(session.table.views) > 1:
         ways["views"] = "Views of the row"
     if session.classes is not None:
@@ -140,97 +131,95 @@ def colouring_json(session: Session, key: str) -> dict[str, Any] | None:
     if key == "confidence":
         return {"marker": by_confidence(state.confidence[rows], len(state.numbers)), "groups": []}
     if key == "cluster":
-        names = session.known.names
-        shown = [
-            (cluster_title(number, names), session.paints.of(number)) for number in state.numbers.tolist()
-        ]
-        return _grouped(state.positions()[rows].tolist(), shown)
-    if key == "said":
-        return _said_json(session)
+        return _groups(state.positions()[rows].tolist(), _clusters(session, state.numbers.tolist()))
+    if key == "given":
+        return _given_json(session)
     if key == "class" and session.classes is not None:
         return _known_groups(session.classes.codes[rows].tolist(), session.classes.names, "not labelled")
     if key == "views":
-        return _groups_json(Groups.of(_presences(session)))
-    assert session.metadata is not None
-    found = session.metadata.values(int(key.removeprefix(_COLUMN)), rows)
-    return _groups_json(found) if isinstance(found, Groups) else {"marker": by_amount(found), "groups": []}
+        values: Any = Groups.of(_missing_views(session))
+    else:
+        assert session.metadata is not None
+        values = session.metadata.values(int(key.removeprefix(_COLUMN)), rows)
+    if not isinstance(values, Groups):
+        return {"marker": by_amount(values), "groups": []}
+    return _known_groups(values.codes.tolist(), [name or "no value" for name in values.names], "other values")
 
 
-def _said_json(session: Session) -> dict[str, Any]:
-    given, names = session.known.labels, session.known.names
+def _clusters(session: Session, numbers: list[int]) -> list[tuple[str, str]]:
+    names = session.corrections.names
+    return [(cluster_title(number, names), session.paints.of(number)) for number in numbers]
+
+
+def _given_json(session: Session) -> dict[str, Any]:
+    """Colour the labels that a person gave, and bring their dots to the front."""
+    given = session.corrections.labels
     numbers = sorted(set(given.values()))
-    at = {number: i for i, number in enumerate(numbers)}
-    codes = [at[given[row]] if row in given else -1 for row in session.sample.rows.tolist()]
-    shown = [(cluster_title(number, names), session.paints.of(number)) for number in numbers]
-    found = _grouped([code + 1 for code in codes], [("not labelled", UNLABELLED), *shown])
-    return found | {"front": [place for place, code in enumerate(codes) if code >= 0]}
+    code_of = {number: code for code, number in enumerate(numbers, start=1)}
+    codes = [code_of[given[row]] if row in given else 0 for row in session.sample.rows.tolist()]
+    groups = _groups(codes, [("not labelled", UNLABELLED), *_clusters(session, numbers)])
+    return groups | {"front": [position for position, code in enumerate(codes) if code]}
 
 
-def _presences(session: Session) -> list[str]:
+def _missing_views(session: Session) -> list[str]:
     names = [name for name, _ in session.table.views]
-
-    def said_of(has: list[bool]) -> str:
-        lacking = [name for name, there in zip(names, has, strict=True) if not there]
-        return f"without {', '.join(lacking)}" if lacking else "all views"
-
-    return [said_of(has) for has in session.sample.reading.present.tolist()]
-
-
-def _groups_json(groups: Groups) -> dict[str, Any]:
-    named = [name or "no value" for name in groups.names]
-    return _known_groups(groups.codes.tolist(), named, "other values")
+    missing = [
+        ", ".join(name for name, has in zip(names, of_row, strict=True) if not has)
+        for of_row in session.sample.of_model.present.tolist()
+    ]
+    return [f"without {views}" if views else "all views" for views in missing]
 
 
 def _known_groups(codes: list[int], names: list[str], rest: str) -> dict[str, Any]:
     """Colour by groups, with one more for the rows of none, which are coded -1."""
-    shown = [(rest, UNLABELLED), *zip(names, colours(len(names)), strict=True)]
-    found = _grouped([code + 1 for code in codes], shown)
-    return found if -1 in codes else found | {"groups": found["groups"][1:], "offset": 1}
+    entries = [(rest, UNLABELLED), *zip(names, colours(len(names)), strict=True)]
+    groups = _groups([code + 1 for code in codes], entries)
+    return groups if -1 in codes else groups | {"groups": groups["groups"][1:], "offset": 1}
 
 
-def _grouped(codes: list[int], shown: list[tuple[str, str]]) -> dict[str, Any]:
+def _groups(codes: list[int], entries: list[tuple[str, str]]) -> dict[str, Any]:
     return {
-        "marker": by_group(codes, [colour for _, colour in shown]),
-        "groups": [{"name": name, "colour": colour} for name, colour in shown],
+        "marker": by_group(codes, [colour for _, colour in entries]),
+        "groups": [{"name": name, "colour": colour} for name, colour in entries],
     }
 
 
 def history_json(session: Session) -> list[dict[str, str]]:
     """Return the answers that count, oldest first, in words."""
-    names = session.known.names
+    names = session.corrections.names
     return [{"at": entry.at, "words": in_words(entry.answer, names)} for entry in session.log.entries]
 
 
-def in_words(answer: said.Answer, names: dict[int, str]) -> str:
-    """Say an answer as a sentence.
+def in_words(answer: Answer, names: dict[int, str]) -> str:
+    """Write an answer as a sentence.
 
     Examples
     --------
-    >>> in_words(said.Label(rows=[7], to=2), {2: "cats"})
-    'Row 7 is of cluster 2: cats'
+    >>> in_words(Label(rows=[7], to=2), {2: "cats"})
+    'Row 7 belongs to cluster 2: cats'
     """
     match answer:
-        case said.Label():
-            return f"{_rows(answer.rows)} of cluster {cluster_title(answer.to, names)}"
-        case said.Merge():
-            return f"Cluster {cluster_title(answer.source, names)} merged into {cluster_title(answer.into, names)}"
-        case said.Split():
-            new = cluster_title(answer.new, names)
-            return f"Cluster {cluster_title(answer.cluster, names)} split; its new part is {new}"
-        case said.Together():
-            return f"{_rows(answer.rows)} of one cluster"
-        case said.Apart():
-            return f"Rows {answer.rows[0]} and {answer.rows[1]} are of different clusters"
-        case said.Name():
+        case Label(rows=rows, to=to):
+            return f"{_belong(rows)} to cluster {cluster_title(to, names)}"
+        case Merge(source=source, into=into):
+            return f"Cluster {cluster_title(source, names)} merged into {cluster_title(into, names)}"
+        case Split(cluster=cluster, new=new):
             return (
-                f"Cluster {answer.cluster} is called {answer.name}"
-                if answer.name
-                else (f"Cluster {answer.cluster} has no name any more")
+                f"Cluster {cluster_title(cluster, names)} split; its new part is {cluster_title(new, names)}"
             )
+        case Together(rows=rows):
+            return f"{_belong(rows)} to one cluster"
+        case Apart(rows=[first, second]):
+            return f"Rows {first} and {second} belong to different clusters"
+        case Name(cluster=cluster, name=name):
+            return (
+                f"Cluster {cluster} is called {name}" if name else f"Cluster {cluster} no longer has a name"
+            )
+    raise TypeError(answer)
 
 
-def _rows(rows: list[int]) -> str:
+def _belong(rows: list[int]) -> str:
     if len(rows) == 1:
-        return f"Row {rows[0]} is"
+        return f"Row {rows[0]} belongs"
     few = ", ".join(map(str, rows[:3]))
-    return f"Rows {few} are" if len(rows) <= 3 else f"{len(rows)} rows ({few}, ...) are"
+    return f"Rows {few} belong" if len(rows) <= 3 else f"{len(rows):,} rows ({few}, ...) belong"

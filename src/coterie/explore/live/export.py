@@ -1,4 +1,4 @@
-"""What a person takes away: labels, the refined model, the answers, the report."""
+"""The exports of a session: labels, the refined model, the answers, the report."""
 
 from __future__ import annotations
 
@@ -21,16 +21,7 @@ from coterie.store import atomic_path
 
 @dataclass(frozen=True)
 class Export:
-    """One thing to take away.
-
-    Attributes
-    ----------
-    file : str
-        What the file is called.
-    media_type : str
-    write : callable
-        Writes the present state of a session to a path, atomically.
-    """
+    """The name and media type of a file, and what writes the current state of a session to it, atomically."""
 
     file: str
     media_type: str
@@ -40,10 +31,10 @@ class Export:
 def _columns(session: Session) -> dict[str, np.ndarray]:
     """Return the columns of the labels: row, cluster, name, confidence, and whether a person gave the label."""
     session.check_followed()
-    state, known = session.state, session.known
-    names = np.array([known.names.get(number, "") for number in state.numbers.tolist()], dtype=object)
+    state, corrections = session.state, session.corrections
+    names = np.array([corrections.names.get(number, "") for number in state.numbers.tolist()], dtype=object)
     given = np.zeros(session.n_rows, dtype=bool)
-    given[list(known.labels)] = True
+    given[list(corrections.labels)] = True
     return {
         "row": np.arange(session.n_rows),
         "cluster": state.labels,
@@ -60,8 +51,10 @@ def write_csv(session: Session, path: Path) -> None:
         writer = csv.writer(handle, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(
-            (row, cluster, name, f"{sure:.6g}", int(given))
-            for row, cluster, name, sure, given in zip(*(c.tolist() for c in columns.values()), strict=True)
+            (row, cluster, name, f"{confidence:.6g}", int(given))
+            for row, cluster, name, confidence, given in zip(
+                *map(np.ndarray.tolist, columns.values()), strict=True
+            )
         )
 
 
@@ -74,42 +67,43 @@ def write_parquet(session: Session, path: Path) -> None:
 
 
 def write_model(session: Session, path: Path) -> None:
-    """Write the refined model; as long as nothing was corrected, the model itself, if it can hold names with them."""
-    _present_model(session).save(path)
+    """Write the refined model; the model itself, with names if it can hold them, while nothing is corrected."""
+    _current_model(session).save(path)
 
 
 def write_answers(session: Session, path: Path) -> None:
     """Write the answers that count, and the names, as JSON."""
-    known = session.known
-    whole = {
+    content = {
         "answers": [{"at": entry.at, **entry.answer.model_dump()} for entry in session.log.entries],
-        "names": {str(number): name for number, name in known.names.items()},
+        "names": {str(number): name for number, name in session.corrections.names.items()},
     }
     with atomic_path(path) as draft:
-        draft.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+        draft.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
-def write_present_report(session: Session, path: Path) -> None:
-    """Write the static report of what is shown now."""
+def write_current_report(session: Session, path: Path) -> None:
+    """Write the static report of the current state."""
     write_report(
-        _present_model(session),
+        _current_model(session),
         session.data,
         path,
         truth=session.truth,
         image_shape=session.image_shape,
         embedding=session.embedding,
-        names=session.known.names,
+        names=session.corrections.names,
         title=session.title,
         answers=[answer["words"] for answer in history_json(session)],
     )
 
 
-def _present_model(session: Session) -> Any:
+def _current_model(session: Session) -> Any:
     session.check_followed()
-    known = session.known
-    if known.moves_rows:
-        return session.refiner.model(known.names)
-    return session.model.named(known.names) if isinstance(session.model, RefinedModel) else session.model
+    corrections = session.corrections
+    if corrections.move_rows:
+        return session.refiner.model(corrections.names)
+    return (
+        session.model.named(corrections.names) if isinstance(session.model, RefinedModel) else session.model
+    )
 
 
 EXPORTS = {
@@ -117,6 +111,6 @@ EXPORTS = {
     "labels.parquet": Export("labels.parquet", "application/octet-stream", write_parquet),
     "model": Export("refined.coterie", "application/octet-stream", write_model),
     "answers": Export("answers.json", "application/json", write_answers),
-    "report": Export("report.html", "text/html; charset=utf-8", write_present_report),
+    "report": Export("report.html", "text/html; charset=utf-8", write_current_report),
 }
-"""What can be taken away, by its name in the page's addresses."""
+"""The exports, by their names in the page's addresses."""

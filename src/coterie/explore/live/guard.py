@@ -1,4 +1,4 @@
-"""Who may talk to the page: this machine, with the link that was printed, from the page itself."""
+"""Access control of the page: this machine only, with the printed link, from the page itself."""
 
 from __future__ import annotations
 
@@ -32,12 +32,7 @@ _HEADERS = {
 
 
 class Keys:
-    """The secrets of one run of the program: a link that works once, and the cookie it is exchanged for.
-
-    Parameters
-    ----------
-    port : int
-    """
+    """The secrets of one run of the program: links that work once, and the cookie they are exchanged for."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -52,13 +47,13 @@ class Keys:
         return f"http://{LOOPBACK}:{self.port}/?token={token}"
 
     def spend(self, token: str) -> bool:
-        """Say whether a token is good, and make it worthless."""
-        good = next((one for one in self._tokens if _same(one, token)), None)
-        self._tokens.discard(good or "")
-        return good is not None
+        """Return whether a token is valid, and invalidate it."""
+        valid = next((unused for unused in self._tokens if _same(unused, token)), None)
+        self._tokens.discard(valid or "")
+        return valid is not None
 
     def knows(self, request: Request) -> bool:
-        """Say whether a request has the cookie."""
+        """Return whether a request has the cookie."""
         return _same(request.cookies.get(self.cookie_name, ""), self.cookie)
 
     @property
@@ -67,24 +62,18 @@ class Keys:
         return {f"{name}:{self.port}" for name in (LOOPBACK, "localhost")}
 
 
-def _same(one: str, other: str) -> bool:
-    return secrets.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
+def _same(a: str, b: str) -> bool:
+    return secrets.compare_digest(a.encode("utf-8", "replace"), b.encode("utf-8", "replace"))
 
 
 class Guard:
-    """Lets a request pass only with the right Host, Origin and cookie, and puts safe headers on every answer.
-
-    Parameters
-    ----------
-    app : ASGI application
-    keys : Keys
-    """
+    """Middleware that admits a request only with the right Host, Origin and cookie, and adds security headers."""
 
     def __init__(self, app: Any, keys: Keys) -> None:
         self._app, self._keys = app, keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer or pass on one request."""
+        """Refuse or pass on one request."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
@@ -101,7 +90,7 @@ class Guard:
         await (self._app if answer is None else answer)(scope, receive, guarded)
 
     def _refused(self, request: Request) -> Response | None:
-        """Return the answer to a request that goes no further; None for one that may pass."""
+        """Return the response to a refused request; None for one that may pass."""
         headers = request.headers
         if headers.get("host", "") not in self._keys.hosts:
             return PlainTextResponse("This page answers only to its own address on this machine.", 400)
@@ -126,7 +115,7 @@ class Guard:
         return origin in own
 
     def _exchange(self, request: Request) -> Response:
-        """Take the token of a link for the cookie; the address loses it, so that no history keeps it."""
+        """Exchange the token of a link for the cookie; the address loses it, so that no history keeps it."""
         if not (self._keys.knows(request) or self._keys.spend(request.query_params["token"])):
             return PlainTextResponse(
                 "This link was used before, or is of an earlier start; press Enter where coterie explore runs for "

@@ -1,4 +1,4 @@
-"""The file of a person's answers: one line each, only ever added to, on disk before anything is shown."""
+"""The append-only file of a person's answers: one JSON line each, on disk before anything is shown."""
 
 from __future__ import annotations
 
@@ -25,20 +25,15 @@ class Entry:
 class AnswerLog:
     """Answers that survive a crash.
 
-    Taking an answer back is a line of its own, so that nothing is ever lost. A last line that a crash cut short is
-    dropped, and `notice` says so.
-
-    Parameters
-    ----------
-    path : Path
-        Made when there is none; its folder must exist. Only one process may have it open.
+    Undo is a line of its own, so that nothing is ever lost. A last line that a crash cut short is dropped, and
+    `notice` says so. Only one process may have the file open.
 
     Attributes
     ----------
     entries : list of Entry
         The answers that count, oldest first.
     undone : list of Entry
-        Those that were taken back and could count again, the next one last.
+        Those that were undone and can be redone, the next one last.
     notice : str or None
 
     Examples
@@ -73,28 +68,28 @@ class AnswerLog:
         return [entry.answer for entry in self.entries]
 
     def add(self, answer: Answer) -> None:
-        """Write an answer; whatever was taken back before is given up."""
+        """Write an answer; what was undone before can no longer be redone."""
         self._write({"answer": answer.model_dump()})
 
     def undo(self) -> None:
-        """Take the last answer back."""
+        """Undo the last answer."""
         if not self.entries:
-            raise InputError("There is no answer to take back.")
+            raise InputError("There is no answer to undo.")
         self._write({"step": "undo"})
 
     def redo(self) -> None:
-        """Let the answer that was taken back last count again."""
+        """Redo the answer that was undone last."""
         if not self.undone:
-            raise InputError("No answer was taken back.")
+            raise InputError("There is no answer to redo.")
         self._write({"step": "redo"})
 
     def close(self) -> None:
-        """Let others open the file."""
+        """Close the file, so that others can open it."""
         self._file.close()
 
     def _write(self, entry: dict[str, Any]) -> None:
-        whole = {"at": datetime.now(UTC).isoformat(timespec="seconds"), **entry}
-        line = json.dumps(whole).encode() + b"\n"
+        entry = {"at": datetime.now(UTC).isoformat(timespec="seconds"), **entry}
+        line = json.dumps(entry).encode() + b"\n"
         try:
             if self._file.write(line) != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -103,17 +98,16 @@ class AnswerLog:
             self._file.truncate(self._size)  # half a line would spoil the next one
             raise InputError(f"{self.path} cannot be written ({error.strerror}); nothing changed.") from error
         self._size += len(line)
-        self._take(whole)
+        self._apply(entry)
 
     def _read(self) -> None:
         self._file.seek(0)
-        whole, good = self._file.read(), 0
-        lines = whole.splitlines(keepends=True)
+        good, lines = 0, self._file.read().splitlines(keepends=True)
         for number, line in enumerate(lines, start=1):
             try:
                 if not line.endswith(b"\n"):
                     raise ValueError("cut short")
-                self._take(json.loads(line))
+                self._apply(json.loads(line))
             except (ValueError, LookupError, TypeError, RecursionError) as error:  # of pydantic too
                 if number < len(lines):
                     raise InputError(
@@ -127,8 +121,8 @@ class AnswerLog:
             good += len(line)
         self._size = good
 
-    def _take(self, entry: dict[str, Any]) -> None:
-        """Follow one line of the file."""
+    def _apply(self, entry: dict[str, Any]) -> None:
+        """Apply one line of the file."""
         if "answer" in entry:
             self.entries.append(Entry(str(entry["at"]), ANSWER.validate_python(entry["answer"])))
             self.undone = []

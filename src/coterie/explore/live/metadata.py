@@ -1,4 +1,4 @@
-"""What else a person knows about the rows: columns to colour by, to read and to search."""
+"""Metadata of the rows: columns to colour by, to read and to search."""
 
 from __future__ import annotations
 
@@ -18,12 +18,7 @@ _LONGEST_TEXT = 500
 
 
 class Metadata:
-    """A table with one line per row of the data.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-    """
+    """A pyarrow table with one line for each row of the data."""
 
     def __init__(self, table: Any) -> None:
         self._table = table
@@ -31,14 +26,7 @@ class Metadata:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], n_rows: int) -> Metadata:
-        """Read a CSV or Parquet file.
-
-        Parameters
-        ----------
-        path : path-like
-        n_rows : int
-            How many rows the data have.
-        """
+        """Read a CSV or Parquet file with `n_rows` lines."""
         source = Path(path)
         if not source.is_file():
             raise InputError(f"There is no file {source}; give --metadata a CSV or Parquet file.")
@@ -48,24 +36,24 @@ class Metadata:
                 table = need("pyarrow.parquet", "explore", "--metadata").read_table(source)
                 # Text that is no UTF-8 would be found only when it is shown.
                 table.validate(full=True)
-                found = cls(table)
+                metadata = cls(table)
         elif suffix in (".csv", ".tsv"):
-            found = cls(_read_text(source))
+            metadata = cls(_read_text(source))
         else:
             raise InputError(f"{source} has an unknown suffix: --metadata reads .csv, .tsv and .parquet.")
-        if found._table.num_rows != n_rows:
+        if metadata._table.num_rows != n_rows:
             raise InputError(
-                f"{source} has {found._table.num_rows} lines but the data have {n_rows} rows; "
+                f"{source} has {metadata._table.num_rows} lines but the data have {n_rows} rows; "
                 "give one line per row, in the same order."
             )
-        return found
+        return metadata
 
     def row(self, row: int) -> list[tuple[str, str]]:
-        """Return what is known about a row, as text."""
+        """Return the columns of a row, as text."""
         return [(name, _text(self._table.column(i)[row].as_py())) for i, name in enumerate(self.names)]
 
     def values(self, column: int, rows: NDArray[np.integer]) -> Groups | NDArray[np.float64]:
-        """Return a column for some rows: amounts where it holds many numbers, else groups."""
+        """Return a column for some rows: amounts where it has many distinct numbers, else groups."""
         chosen = self._table.column(column).take(rows)
         kind = need("pyarrow", "explore", "--metadata").types
         number = kind.is_integer(chosen.type) or kind.is_floating(chosen.type) or kind.is_decimal(chosen.type)
@@ -74,21 +62,20 @@ class Metadata:
         return Groups.of([_text(value) for value in chosen.to_pylist()])
 
     def search(self, words: str, most: int) -> list[int]:
-        """Return rows in which a column holds these words, upper or lower case, in the order of the rows."""
+        """Return the rows in which a column contains these words, in any case, by row number."""
         arrow = need("pyarrow", "explore", "--metadata")
         compute = need("pyarrow.compute", "explore", "--metadata")
-        found: NDArray[np.bool_] | None = None
+        hits = np.zeros(self._table.num_rows, dtype=bool)
         for column in self._table.columns:
             if arrow.types.is_nested(column.type) or arrow.types.is_binary(column.type):
                 continue
             texts = column.cast("string")
-            hits = compute.match_substring(texts, words, ignore_case=True).fill_null(False).to_numpy()
-            found = hits if found is None else found | hits
-        return [] if found is None else np.flatnonzero(found)[:most].tolist()
+            hits |= compute.match_substring(texts, words, ignore_case=True).fill_null(False).to_numpy()
+        return np.flatnonzero(hits)[:most].tolist()
 
 
 class Groups:
-    """A column as groups: names, and for each row the number of its group, -1 for the rare ones together."""
+    """A column as groups: their names, and the code of each row, -1 for all rare values together."""
 
     def __init__(self, names: list[str], codes: NDArray[np.int64]) -> None:
         self.names, self.codes = names, codes
@@ -99,15 +86,15 @@ class Groups:
 
         Examples
         --------
-        >>> found = Groups.of(["b", "a", "b"])
-        >>> found.names, found.codes.tolist()
+        >>> groups = Groups.of(["b", "a", "b"])
+        >>> groups.names, groups.codes.tolist()
         (['b', 'a'], [0, 1, 0])
         """
         names, codes, counts = np.unique(np.array(values, dtype=str), return_inverse=True, return_counts=True)
         order = np.argsort(-counts, kind="stable")[:_MOST_GROUPS]
-        place = np.full(len(names), -1, dtype=np.int64)
-        place[order] = np.arange(len(order))
-        return cls(names[order].tolist(), place[codes])
+        code_of = np.full(len(names), -1, dtype=np.int64)
+        code_of[order] = np.arange(len(order))
+        return cls(names[order].tolist(), code_of[codes])
 
 
 def _read_text(path: Path) -> Any:

@@ -1,4 +1,4 @@
-"""Single rows and single clusters, as a person looks at them."""
+"""Row details: single rows and single clusters as plain JSON."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from coterie.errors import InputError
 from coterie.explore.live.session import Session
-from coterie.explore.model_sample import brightness, decoded_exemplars, first_and_second
-from coterie.explore.pictures import data_uri, to_pixels
+from coterie.explore.model_sample import first_and_second
+from coterie.explore.pictures import brightness, data_uri, decoded_exemplars, to_pixels
 from coterie.explore.summary import Cluster, describe_clusters
 
 _STRONGEST = 5
@@ -20,12 +20,7 @@ _ROWS_FOR_BRIGHTNESS = 300
 
 
 class RowDetails:
-    """Describes rows and clusters of a session.
-
-    Parameters
-    ----------
-    session : Session
-    """
+    """Describes rows and clusters of a session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -36,24 +31,20 @@ class RowDetails:
         session, index = self._session, np.asarray(rows, dtype=np.int64)
         if not len(index):
             return []
-        state, given = session.state, session.known.labels
-        seconds = self._runners_up(index)
-        pictures, strongest = self._pictures(index), self._strongest(index)
-        present = session.table.read(index)[1]
+        state, given, classes = session.state, session.corrections.labels, session.classes
+        blocks, present = session.table.read(index)
+        seconds, pictures = self._runners_up(index), self._pictures(index)
+        strongest = self._strongest(blocks, present)
         views = [name for name, _ in session.table.views]
-        classes = session.classes
         return [
             {
                 "row": row,
                 "cluster": int(state.labels[row]),
                 "confidence": round(float(state.confidence[row]), 4),
                 "second": seconds[i],
-                "said": given.get(row),
-                "class": None
-                if classes is None or classes.codes[row] < 0
-                else classes.names[classes.codes[row]],
-                "place": session.sample.place(row),
-                "missing": [view for view, there in zip(views, present[i], strict=True) if not there],
+                "given": given.get(row),
+                "class": None if classes is None or classes.codes[row] < 0 else classes.name_of(row),
+                "missing": [view for view, has in zip(views, present[i], strict=True) if not has],
                 "image": pictures.get(row),
                 "features": strongest[i],
                 "metadata": [] if session.metadata is None else session.metadata.row(row),
@@ -62,118 +53,111 @@ class RowDetails:
         ]
 
     def cluster(self, number: int) -> dict[str, Any]:
-        """Describe a class: what is typical of it, what sets it apart, what is near."""
-        state = self._session.state
-        at = np.flatnonzero(state.numbers == number)
-        if not len(at):
+        """Describe a class: its typical rows, its features, its neighbours."""
+        session, state = self._session, self._session.state
+        if number not in state.numbers:
             raise InputError(f"There is no cluster {number}.")
-        found = self._clusters()[int(at[0])]
-        least, modelled = self.listed(number, "unsure", 0, 8), self._is_modelled(number)
+        cluster = self._clusters()[int(np.searchsorted(state.numbers, number))]
+        # A decoded exemplar is shown as long as its row has not left the class.
+        row = session.model_exemplars.get(number)
+        modelled = row is None or int(state.labels[row]) == number
         return {
             "number": number,
-            "size": found.size,
-            "confidence": found.confidence,
+            "size": cluster.size,
+            "confidence": cluster.confidence,
             "exemplar": state.exemplars.get(number),
             "decoded": self._decoded.get(number) if modelled else None,
             "decoded_features": self._decoded_features.get(number, []) if modelled else [],
-            "typical": found.typical,
-            "unsure": least,
-            "neighbours": [int(state.numbers[other]) for other in found.neighbours[:4]],
-            "commonest": found.commonest,
+            "typical": cluster.typical,
+            "unsure": self.members(number, "unsure", 0, 8),
+            "neighbours": [int(state.numbers[other]) for other in cluster.neighbours[:4]],
+            "commonest": cluster.commonest,
             "features": [
                 {
-                    "view": one.view,
-                    "name": one.name,
-                    "difference": round(one.difference, 3),
-                    "inside": float(f"{one.inside:.4g}"),
-                    "elsewhere": float(f"{one.elsewhere:.4g}"),
+                    "view": feature.view,
+                    "name": feature.name,
+                    "difference": round(feature.difference, 3),
+                    "inside": float(f"{feature.inside:.4g}"),
+                    "elsewhere": float(f"{feature.elsewhere:.4g}"),
                 }
-                for one in found.features
+                for feature in cluster.features
             ],
         }
 
-    def listed(self, number: int, order: str, offset: int, most: int) -> list[int]:
-        """Return rows of a class among all the data: the least sure first, the surest first, or by number."""
+    def members(self, number: int, order: str, offset: int, most: int) -> list[int]:
+        """Return rows of a class among all the data: "unsure" first, "sure" first, or by "row" number."""
         state = self._session.state
         rows = np.flatnonzero(state.labels == number)
         if order != "row":
-            sure = state.confidence[rows]
-            rows = rows[np.argsort(-sure if order == "sure" else sure, kind="stable")]
+            confidence = state.confidence[rows]
+            rows = rows[np.argsort(-confidence if order == "sure" else confidence, kind="stable")]
         return rows[offset : offset + most].tolist()
-
-    def _is_modelled(self, number: int) -> bool:
-        """Say whether a class is still the one that the model decodes: its row of then has not left it."""
-        session = self._session
-        row = session.modelled_exemplars.get(number)
-        return row is None or int(session.state.labels[row]) == number
 
     def _clusters(self) -> list[Cluster]:
         """Describe all classes once for each state."""
-        session = self._session
-        version, found = self._described
+        session, state = self._session, self._session.state
+        version, clusters = self._described
         if version != session.version:
-            version, state = session.version, session.state
-            sample = session.sample.read_as(state)
-            features = sample.top_features(session.table, skip=session.picture_view)
-            titles = list(map(str, state.numbers.tolist()))
-            found = describe_clusters(
-                sample, titles, features, state.sizes(), session.classes, state.positions()
+            version, sample = session.version, session.sample.by_state(state)
+            clusters = describe_clusters(
+                sample,
+                list(map(str, state.numbers.tolist())),
+                sample.top_features(session.table, skip=session.picture_view),
+                state.sizes(),
+                session.classes,
+                state.positions(),
             )
-            self._described = (version, found)
-        return found
+            self._described = (version, clusters)
+        return clusters
 
     def _runners_up(self, rows: NDArray[np.int64]) -> list[dict[str, Any] | None]:
         """Return the class with the largest other membership of each row; None where there is one class only."""
         session, state = self._session, self._session.state
         if state.memberships is None:
-            shares = np.asarray(session.model.predict_proba(session.table.for_model(rows)), dtype=np.float64)
+            memberships = np.asarray(
+                session.model.predict_proba(session.table.for_model(rows)), dtype=np.float64
+            )
         else:
-            shares = state.memberships[rows]
-        if shares.shape[1] < 2:
+            memberships = state.memberships[rows]
+        if memberships.shape[1] < 2:
             return [None] * len(rows)
-        mine = np.searchsorted(state.columns, state.labels[rows])
-        best = first_and_second(shares, mine)[1]
+        second = first_and_second(memberships, np.searchsorted(state.columns, state.labels[rows]))[1]
         return [
-            {"cluster": int(state.columns[other]), "membership": round(float(share[other]), 4)}
-            for other, share in zip(best.tolist(), shares, strict=True)
+            {"cluster": int(state.columns[other]), "membership": round(float(of_row[other]), 4)}
+            for other, of_row in zip(second.tolist(), memberships, strict=True)
         ]
 
-    def _strongest(self, rows: NDArray[np.int64]) -> list[list[dict[str, Any]]]:
-        """Return the features in which each row differs most from the mean of all, in every view that is no image."""
-        return self._away(*self._session.table.read(rows))
-
-    def _away(
+    def _strongest(
         self, blocks: Sequence[NDArray[np.float32]], present: NDArray[np.bool_]
     ) -> list[list[dict[str, Any]]]:
+        """Return the features in which each row differs most from the mean, in every view that is no image."""
         session = self._session
-        found: list[list[dict[str, Any]]] = [[] for _ in present]
-        for v, (block, means, (view, _)) in enumerate(
-            zip(blocks, session.sample.reading.means, session.table.views, strict=True)
-        ):
+        features: list[list[dict[str, Any]]] = [[] for _ in present]
+        for v, (block, means) in enumerate(zip(blocks, session.sample.of_model.means, strict=True)):
             if v == session.picture_view:
                 continue
-            middle, spread = means.spread()
-            away = (block - middle) / spread
+            mean, deviation = means.spread()
+            deviations = (block - mean) / deviation
             for i in np.flatnonzero(present[:, v]):
-                for j in np.argsort(-np.abs(away[i]), kind="stable")[:_STRONGEST]:
-                    if away[i, j] != 0:
-                        found[i].append(
-                            {
-                                "view": view,
-                                "name": str(session.table.feature_names[v][j]),
-                                "value": float(f"{block[i, j]:.4g}"),
-                                "away": round(float(away[i, j]), 2),
-                            }
-                        )
-        return found
+                features[i] += [
+                    {
+                        "view": session.table.views[v][0],
+                        "name": str(session.table.feature_names[v][j]),
+                        "value": float(f"{block[i, j]:.4g}"),
+                        "deviation": round(float(deviations[i, j]), 2),
+                    }
+                    for j in np.argsort(-np.abs(deviations[i]), kind="stable")[:_STRONGEST]
+                    if deviations[i, j] != 0
+                ]
+        return features
 
     def _pictures(self, rows: NDArray[np.int64]) -> dict[int, str]:
-        if self._session.layout is None or self._session.picture_view is None:
+        if self._session.picture_view is None:
             return {}
-        there, values = self._session.table.read_view(self._session.picture_view, rows)
-        return {int(row): self._drawn(value) for row, value in zip(there, values, strict=True)}
+        drawn, values = self._session.table.read_view(self._session.picture_view, rows)
+        return {int(row): self._draw(value) for row, value in zip(drawn, values, strict=True)}
 
-    def _drawn(self, value: NDArray[np.float32]) -> str:
+    def _draw(self, value: NDArray[np.float32]) -> str:
         assert self._session.layout is not None
         return data_uri(to_pixels(value, self._session.layout, *self._brightness))
 
@@ -191,17 +175,15 @@ class RowDetails:
         if session.picture_view is None:
             return {}
         decoded = decoded_exemplars(session.model, session.table, session.picture_view)
-        return {int(session.model_numbers[c]): self._drawn(value) for c, value in enumerate(decoded)}
+        return {int(session.model_numbers[c]): self._draw(value) for c, value in enumerate(decoded)}
 
     @cached_property
     def _decoded_features(self) -> dict[int, list[dict[str, Any]]]:
         """The strongest features of the exemplars that the model decoded, by class, in views that are no images."""
         session = self._session
-        blocks = [
-            np.array(decoded_exemplars(session.model, session.table, v))
-            for v in range(len(session.table.views))
-        ]
+        views = range(len(session.table.views))
+        blocks = [np.array(decoded_exemplars(session.model, session.table, v)) for v in views]
         if not len(blocks[0]):
             return {}
-        found = self._away(blocks, np.ones((len(blocks[0]), len(blocks)), dtype=bool))
-        return dict(zip(session.model_numbers.tolist(), found, strict=True))
+        features = self._strongest(blocks, np.ones((len(blocks[0]), len(blocks)), dtype=bool))
+        return dict(zip(session.model_numbers.tolist(), features, strict=True))

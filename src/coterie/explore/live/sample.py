@@ -1,4 +1,4 @@
-"""The rows on the map: which they are, where they lie, what is seen of them."""
+"""The rows on the map: a sample of the data, and its layout in the plane."""
 
 # s sampled rows
 
@@ -21,23 +21,16 @@ from coterie.store import read_archive, write_archive
 
 
 class Sample:
-    """A sample of rows with small clusters in it, laid out in the plane.
-
-    Parameters
-    ----------
-    model : estimator
-    table : Table
-    labels : ndarray of shape (n,)
-        The model's clusters, from 0.
-    max_rows : int
-    random_state : int
+    """A stratified sample of rows, laid out in the plane.
 
     Attributes
     ----------
-    reading : ModelSample
+    of_model : ModelSample
         What the model says about the rows.
+    rows : ndarray of shape (s,)
+        Row numbers, ascending.
     projection : Projection
-        Quick at first; `lay_out` replaces it by a better one.
+        PCA at first; `lay_out` replaces it by the final one.
     settled : bool
         Whether it has.
     """
@@ -46,54 +39,47 @@ class Sample:
         self, model: Any, table: Table, labels: NDArray[np.integer], max_rows: int, random_state: int = 0
     ) -> None:
         self._table, self._seed = table, random_state
-        self.reading: ModelSample = read_sample(model, table, labels, max_rows, random_state)
-        self.projection: Projection = project(self.reading.embedding, "pca")
+        self.of_model: ModelSample = read_sample(model, table, labels, max_rows, random_state)
+        self.rows = self.of_model.rows
+        self.projection: Projection = project(self.of_model.embedding, "pca")
         self.settled = False
-        self._place = {row: at for at, row in enumerate(self.reading.rows.tolist())}
+        self._position = {row: at for at, row in enumerate(self.rows.tolist())}
 
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        """Row numbers, ascending."""
-        return self.reading.rows
-
-    def place(self, row: int) -> int | None:
+    def position(self, row: int) -> int | None:
         """Return the position of a row in the sample; None for a row that is not in it."""
-        return self._place.get(row)
+        return self._position.get(row)
 
-    def lay_out(self, how: str, kept_in: Path) -> None:
+    def lay_out(self, how: str, cache: Path) -> None:
         """Compute the map, or take it from the file in which it was kept."""
-        print_of = hashlib.sha256(self.reading.embedding.tobytes() + how.encode()).hexdigest()
-        found = _kept_map(kept_in, print_of, len(self.rows))
-        if found is None:
-            found = project(self.reading.embedding, how, random_state=self._seed)
-            write_archive(
-                kept_in,
-                {"kind": "map", "method": found.method, "of": print_of},
-                {"coordinates": found.coordinates},
-            )
-        self.projection, self.settled = found, True
+        fingerprint = hashlib.sha256(self.of_model.embedding.tobytes() + how.encode()).hexdigest()
+        projection = _kept_map(cache, fingerprint, len(self.rows))
+        if projection is None:
+            projection = project(self.of_model.embedding, how, random_state=self._seed)
+            manifest = {"kind": "map", "method": projection.method, "of": fingerprint}
+            write_archive(cache, manifest, {"coordinates": projection.coordinates})
+        self.projection, self.settled = projection, True
 
-    def read_as(self, state: State) -> ModelSample:
-        """Return the sample as the present classes divide it; reads the rows again."""
+    def by_state(self, state: State) -> ModelSample:
+        """Return the sample with the clusters of a state, with feature means computed again."""
         k, labels = len(state.numbers), state.positions()[self.rows]
-        means, _ = read_means(self._table, self.rows, labels, self.reading.weights, k)
-        number_at = {number: at for at, number in enumerate(state.numbers.tolist())}
+        means, _ = read_means(self._table, self.rows, labels, self.of_model.weights, k)
+        position_of = {number: at for at, number in enumerate(state.numbers.tolist())}
         return replace(
-            self.reading,
+            self.of_model,
             labels=labels,
             confidence=state.confidence[self.rows].astype(np.float64),
-            exemplars={number_at[number]: row for number, row in state.exemplars.items()},
+            exemplars={position_of[number]: row for number, row in state.exemplars.items()},
             means=means,
             n_clusters=k,
         )
 
 
-def _kept_map(path: Path, print_of: str, n_rows: int) -> Projection | None:
+def _kept_map(path: Path, fingerprint: str, n_rows: int) -> Projection | None:
     """Read a map of the same rows; None where there is none that is whole."""
     try:
         manifest, arrays = read_archive(path)
         coordinates = np.asarray(arrays["coordinates"], dtype=np.float64)
     except (InputError, KeyError):
         return None
-    same = manifest.get("of") == print_of and coordinates.shape == (n_rows, 2)
+    same = manifest.get("of") == fingerprint and coordinates.shape == (n_rows, 2)
     return Projection(coordinates, str(manifest.get("method"))) if same else None

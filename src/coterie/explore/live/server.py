@@ -1,7 +1,10 @@
-"""The addresses of the page: each turns a request into a call of the session, and the answer into JSON."""
+"""The server of the page: each address turns a request into a call of the session, and the result into JSON."""
 
 from __future__ import annotations
 
+import socket
+import sys
+import threading
 from collections.abc import Callable
 from importlib import resources
 from typing import Annotated, Any, Literal
@@ -9,54 +12,45 @@ from typing import Annotated, Any, Literal
 from fastapi import Body, FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from coterie.errors import InputError
 from coterie.explore.live import describe
-from coterie.explore.live.answers import MOST_ROWS, Apart, Class, Merge, Name, Row, Together
-from coterie.explore.live.change import Change
+from coterie.explore.live.answers import Apart, Class, Merge, Name, Rows, Strict, Together
 from coterie.explore.live.export import EXPORTS
-from coterie.explore.live.guard import Guard, Keys
+from coterie.explore.live.guard import LOOPBACK, Guard, Keys
 from coterie.explore.live.row_details import RowDetails
 from coterie.explore.live.session import Session
+from coterie.explore.live.state import Change
 from coterie.explore.report import plotly_script, resource
 
 _MOST_LISTED = 60
 _SCRIPT = "text/javascript; charset=utf-8"
 _STYLE = "text/css; charset=utf-8"
-_SCRIPTS = ("dom.js", "map.js", "rows.js", "clusters.js", "panels.js", "exports.js", "explorer.js")
+_SCRIPTS = ("dom.js", "map.js", "rows.js", "clusters.js", "panels.js", "explorer.js")
 
 
-class LabelRequest(BaseModel):
+class LabelRequest(Strict):
     """Rows and their class; none is a new one."""
 
-    model_config = ConfigDict(extra="forbid")
-    rows: Annotated[list[Row], Field(min_length=1, max_length=MOST_ROWS)]
+    rows: Rows
     to: Class | None = None
 
 
-class ClusterRequest(BaseModel):
+class ClusterRequest(Strict):
     """One class."""
 
-    model_config = ConfigDict(extra="forbid")
     cluster: Class
 
 
 def make_app(session: Session, keys: Keys) -> Any:
-    """Return the application of one session, behind its guard.
-
-    Parameters
-    ----------
-    session : Session
-    keys : Keys
-    """
+    """Return the application of one session, behind its guard."""
     app = FastAPI(title="coterie", docs_url=None, redoc_url=None, openapi_url=None)
     app.add_exception_handler(InputError, _sentence)
     app.add_exception_handler(RequestValidationError, _misread)
     app.add_exception_handler(HTTPException, _refused)
     _add_files(app)
-    _add_reading(app, session, RowDetails(session))
+    _add_queries(app, session, RowDetails(session))
     _add_answers(app, session)
     _add_exports(app, session)
     return Guard(app, keys)
@@ -67,7 +61,7 @@ async def _sentence(_: Request, error: Exception) -> JSONResponse:
 
 
 async def _refused(_: Request, error: Exception) -> JSONResponse:
-    """Say no to what is no address, no method or no body of this page, in the form of all other refusals."""
+    """Refuse an unknown address or method in the form of all other refusals."""
     assert isinstance(error, HTTPException)
     return JSONResponse({"error": f"{error.detail}."}, error.status_code, error.headers)
 
@@ -105,7 +99,7 @@ def _file(kind: str, read: Callable[[], str]) -> Callable[[], Response]:
     return answer
 
 
-def _add_reading(app: FastAPI, session: Session, looker: RowDetails) -> None:
+def _add_queries(app: FastAPI, session: Session, details: RowDetails) -> None:
     @app.get("/api/run")
     def run() -> Any:
         return describe.run_json(session)
@@ -116,24 +110,24 @@ def _add_reading(app: FastAPI, session: Session, looker: RowDetails) -> None:
 
     @app.get("/api/map")
     def plane() -> Any:
-        found = describe.map_json(session)
-        session.shown.set()
-        return found
+        points = describe.map_json(session)
+        session.map_requested.set()
+        return points
 
     @app.get("/api/colours/{key}")
     def colours(key: str) -> Any:
-        found = describe.colouring_json(session, key)
-        if found is None:
+        colouring = describe.colouring_json(session, key)
+        if colouring is None:
             raise InputError("The map cannot be coloured by this.")
-        return found
+        return colouring
 
     @app.get("/api/rows")
     def rows(rows: Annotated[str, Query(max_length=20 * _MOST_LISTED)]) -> Any:
-        return looker.rows(_numbers(rows, session.n_rows))
+        return details.rows(_row_numbers(rows, session.n_rows))
 
     @app.get("/api/clusters/{number}")
     def cluster(number: Annotated[int, Path(ge=0, lt=2**31)]) -> Any:
-        return looker.cluster(number)
+        return details.cluster(number)
 
     @app.get("/api/clusters/{number}/rows")
     def members(
@@ -142,16 +136,14 @@ def _add_reading(app: FastAPI, session: Session, looker: RowDetails) -> None:
         offset: Annotated[int, Query(ge=0, lt=2**31)] = 0,
         most: Annotated[int, Query(ge=1, le=_MOST_LISTED)] = 24,
     ) -> Any:
-        return looker.rows(looker.listed(number, order, offset, most))
+        return details.rows(details.members(number, order, offset, most))
 
     @app.get("/api/search")
-    def search(
-        words: Annotated[str, Query(min_length=1, max_length=200)],
-    ) -> Any:
-        return looker.rows(_found(session, words.strip()))
+    def search(words: Annotated[str, Query(min_length=1, max_length=200)]) -> Any:
+        return details.rows(_search(session, words.strip()))
 
 
-def _numbers(text: str, n_rows: int) -> list[int]:
+def _row_numbers(text: str, n_rows: int) -> list[int]:
     parts = [part for part in text.split(",") if part]
     if len(parts) > _MOST_LISTED or not all(
         part.isascii() and part.isdigit() and len(part) < 11 for part in parts
@@ -163,8 +155,8 @@ def _numbers(text: str, n_rows: int) -> list[int]:
     return rows
 
 
-def _found(session: Session, words: str) -> list[int]:
-    """Return the row of this number, and rows whose metadata hold these words."""
+def _search(session: Session, words: str) -> list[int]:
+    """Return the row with this number, and the rows whose metadata contain these words."""
     numbered = words.isascii() and words.isdigit() and len(words) < 11 and int(words) < session.n_rows
     rows = [int(words)] if numbered else []
     if session.metadata is not None and words:
@@ -173,40 +165,40 @@ def _found(session: Session, words: str) -> list[int]:
 
 
 def _add_answers(app: FastAPI, session: Session) -> None:
-    def shown(change: Change) -> Any:
+    def result(change: Change) -> Any:
         return {"change": describe.change_json(session, change), "state": describe.state_json(session)}
 
     @app.post("/api/label")
     def label(request: Annotated[LabelRequest, Body()]) -> Any:
-        return shown(session.label(request.rows, request.to))
+        return result(session.label(request.rows, request.to))
 
     @app.post("/api/merge")
     def merge(request: Annotated[Merge, Body()]) -> Any:
-        return shown(session.merge(request.source, request.into))
+        return result(session.merge(request.source, request.into))
 
     @app.post("/api/split")
     def split(request: Annotated[ClusterRequest, Body()]) -> Any:
-        return shown(session.split(request.cluster))
+        return result(session.split(request.cluster))
 
     @app.post("/api/together")
     def together(request: Annotated[Together, Body()]) -> Any:
-        return shown(session.together(request.rows))
+        return result(session.together(request.rows))
 
     @app.post("/api/apart")
     def apart(request: Annotated[Apart, Body()]) -> Any:
-        return shown(session.apart(request.rows))
+        return result(session.apart(request.rows))
 
     @app.post("/api/name")
     def name(request: Annotated[Name, Body()]) -> Any:
-        return shown(session.name(request.cluster, request.name))
+        return result(session.name(request.cluster, request.name))
 
     @app.post("/api/undo")
     def undo() -> Any:
-        return shown(session.undo())
+        return result(session.undo())
 
     @app.post("/api/redo")
     def redo() -> Any:
-        return shown(session.redo())
+        return result(session.redo())
 
 
 def _add_exports(app: FastAPI, session: Session) -> None:
@@ -216,3 +208,46 @@ def _add_exports(app: FastAPI, session: Session) -> None:
             raise InputError("There is no such export.")
         path = session.export(EXPORTS[what].write, EXPORTS[what].file)
         return FileResponse(path, media_type=EXPORTS[what].media_type, filename=EXPORTS[what].file)
+
+
+def serve(session: Session, port: int, echo: Callable[[str], None]) -> None:
+    """Serve a session on this machine until it is interrupted; port 0 takes a free one."""
+    import uvicorn
+
+    try:
+        listening = _listen(port)
+        keys = Keys(listening.getsockname()[1])
+        session.start()
+        echo(f"Open {keys.link()}")
+        echo("The link works once. Press Enter for another one, Ctrl-C to stop.")
+        if sys.stdin is not None and sys.stdin.isatty():
+            threading.Thread(target=_print_links, args=(keys, echo), daemon=True).start()
+        settings = uvicorn.Config(
+            make_app(session, keys),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+            ws="none",
+        )
+        uvicorn.Server(settings).run(sockets=[listening])
+    finally:
+        session.log.close()
+
+
+def _print_links(keys: Keys, echo: Callable[[str], None]) -> None:
+    for _ in sys.stdin:
+        echo(f"Open {keys.link()}")
+
+
+def _listen(port: int) -> socket.socket:
+    """Bind a port of this machine that no other machine can reach."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((LOOPBACK, port))
+        listening.listen()  # whoever opens the link at once has to wait, and is not refused
+    except (OSError, OverflowError) as error:
+        listening.close()
+        raise InputError(f"--port {port} cannot be used ({error}); give another one, or none.") from error
+    return listening

@@ -1,4 +1,4 @@
-"""One exploration of a run: what is shown, what a person said, and what follows from it."""
+"""One exploration of a run: the state that is shown, a person's answers, and what follows from them."""
 
 # n rows, s sampled rows
 
@@ -17,22 +17,30 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie.errors import InputError
-from coterie.explore.live import answers as said
-from coterie.explore.live.change import Change, compared
+from coterie.explore.live.answers import (
+    Answer,
+    Apart,
+    Corrections,
+    Label,
+    Merge,
+    Name,
+    Split,
+    Together,
+    combine,
+)
 from coterie.explore.live.log import AnswerLog, Entry
 from coterie.explore.live.metadata import Metadata
-from coterie.explore.live.refiner import Refiner
+from coterie.explore.live.refiner import Refiner, split_in_two
 from coterie.explore.live.sample import Sample
-from coterie.explore.live.splitting import halves
-from coterie.explore.live.state import Paints, State
+from coterie.explore.live.state import Change, Paints, State, compare_states
 from coterie.explore.pictures import ImageLayout
 from coterie.explore.rows import Table
-from coterie.explore.summary import positions, read_classes
+from coterie.explore.summary import cluster_positions, read_classes
 
 _logger = logging.getLogger(__name__)
 
-_UNSEEN_SECONDS = 10.0
-_BEHIND = 10
+_LONGEST_WAIT = 10.0
+_LOW_PRIORITY = 10
 
 
 class Session:
@@ -46,14 +54,14 @@ class Session:
     folder : Path
         Where answers, the map and exports are kept; made where there is none.
     confidence : ndarray of shape (n,), optional
-        Of the model in its clusters; asked of the model where it is not known.
+        Of the model in its clusters; computed where it is not given.
     metadata : Metadata, optional
     truth : array-like of shape (n,), optional
         Known classes, to be shown.
     image_shape : tuple, optional
     title : str
     max_rows : int
-        Rows on the map, besides the exemplars.
+        Rows on the map, in addition to the exemplars.
     embedding : {"auto", "tsne", "pca"}
         How the map is drawn.
 
@@ -62,11 +70,7 @@ class Session:
     state : State
     version : int
         Grows with every change of what is shown.
-    layout : ImageLayout or None
-        How rows are images.
-    picture_view : int or None
-        The view in which they are.
-    shown : threading.Event
+    map_requested : threading.Event
         Set when a page has asked for the map.
     ready : bool
         Whether answers can be given, and those of an earlier session are shown.
@@ -87,84 +91,72 @@ class Session:
         embedding: str = "auto",
     ) -> None:
         self.model, self.data, self.title, self.metadata = model, X, title, metadata
-        self.image_shape, self.embedding = image_shape, embedding
-        self.shown, self.ready = threading.Event(), False
+        self.image_shape, self.embedding, self.truth = image_shape, embedding, truth
+        self.map_requested, self.ready = threading.Event(), False
         self.table = Table(X, model)
-        self._check_columns()
+        self.n_rows = self.table.n_rows
+        labels = cluster_positions(model)
+        self._check_shape(len(labels))
         self.layout = None if image_shape is None else ImageLayout.from_shape(image_shape)
         self.picture_view = None if self.layout is None else self.table.view_of_size(self.layout.size)
-        labels = positions(model)
-        if len(labels) != self.table.n_rows:
-            raise InputError(
-                f"The data have {self.table.n_rows} rows, the model was fitted on {len(labels)}; give the same rows."
-            )
-        self.truth = truth
-        self.classes = None if truth is None else read_classes(truth, self.table.n_rows)
+        self.classes = None if truth is None else read_classes(truth, self.n_rows)
         self.sample = Sample(model, self.table, labels, max_rows)
-        k = self.sample.reading.n_clusters
+        k, exemplars = self.sample.of_model.n_clusters, self.sample.of_model.exemplars
         self.model_numbers = np.asarray(getattr(model, "classes_", np.arange(k)), dtype=np.int64)
+        self.model_exemplars = {int(self.model_numbers[c]): row for c, row in exemplars.items()}
         self.paints = Paints(self.model_numbers)
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self.log = AnswerLog(folder / "answers.jsonl")
         self.refiner = Refiner(model, X, self.model_numbers)
-        self._by_model = self._model_state(confidence)
-        self.state, self.version = self._by_model, 1
-        self._lock = threading.RLock()
-
-    def _check_columns(self) -> None:
-        found, fitted = [dim for _, dim in self.table.views], list(self.model.view_dims_in_)
-        if found != fitted:
-            raise InputError(
-                f"The data have {found} columns, the model was fitted on {fitted}; give the data it was fitted on."
-            )
-
-    def _model_state(self, confidence: NDArray[np.floating] | None) -> State:
-        sure = self.model.assign(self.data).confidence if confidence is None else confidence
-        return State(
+        self._model_state = State(
             numbers=self.model_numbers,
-            labels=np.asarray(self.model.labels_, dtype=np.int64),
-            confidence=np.asarray(sure, dtype=np.float32),
+            labels=np.asarray(model.labels_, dtype=np.int64),
+            confidence=np.asarray(
+                model.assign(X).confidence if confidence is None else confidence, dtype=np.float32
+            ),
             memberships=None,
             columns=self.model_numbers,
-            exemplars=self.modelled_exemplars,
+            exemplars=self.model_exemplars,
             ask=[],
         )
+        self.state, self.version = self._model_state, 1
+        self._lock = threading.RLock()
+
+    def _check_shape(self, n_rows: int) -> None:
+        dims, fitted = [dim for _, dim in self.table.views], list(self.model.view_dims_in_)
+        if dims != fitted:
+            raise InputError(
+                f"The data have {dims} columns, the model was fitted on {fitted}; give the data it was fitted on."
+            )
+        if self.n_rows != n_rows:
+            raise InputError(
+                f"The data have {self.n_rows} rows, the model was fitted on {n_rows}; give the same rows."
+            )
 
     @property
-    def modelled_exemplars(self) -> dict[int, int]:
-        """From a class to the row that stands for it, as the model itself has them."""
-        exemplars = self.sample.reading.exemplars.items()
-        return {int(self.model_numbers[c]): row for c, row in exemplars}
+    def corrections(self) -> Corrections:
+        """What the answers add up to."""
+        return self._combined(self.log.answers)
 
-    @property
-    def n_rows(self) -> int:
-        """Rows of the data."""
-        return self.table.n_rows
+    def _combined(self, answers: list[Answer]) -> Corrections:
+        return combine(answers, getattr(self.model, "names_", None))
 
-    @property
-    def known(self) -> said.Knowledge:
-        """What the answers mean together."""
-        return self._known_by(self.log.answers)
-
-    def _known_by(self, answers: list[said.Answer]) -> said.Knowledge:
-        return said.gathered(answers, getattr(self.model, "names_", None))
-
-    # What takes long, and runs beside the page
+    # What takes long, and runs in the background
 
     def prepare(self) -> None:
-        """Make ready for answers, and follow those of an earlier session."""
+        """Prepare the refiner, and follow the answers of an earlier session."""
         self.refiner.prepare()
         if self.refiner.failure is None:
             with self._lock:
                 try:
-                    self._show(self._solved(self.known), Change())
+                    self._show(self._solve(self.corrections), Change())
                     self.ready = True
                 except InputError as error:
                     self.refiner.failure = f"{self.log.path} does not fit these data: {error}"
 
     def draw_map(self) -> None:
-        """Replace the quick map by a good one; where that fails, the quick one stays."""
+        """Replace the quick map by the final one; where that fails, the quick one stays."""
         try:
             self.sample.lay_out(self.embedding, self.folder / "map.coterie")
         except Exception:
@@ -174,108 +166,110 @@ class Session:
             self.version += 1
 
     def start(self) -> None:
-        """Do both in the background, one after the other, once the page has its quick map and nobody waits."""
+        """Draw the map and prepare in the background, once the page has its quick map."""
         threading.Thread(target=self._prepare_all, daemon=True).start()
 
     def _prepare_all(self) -> None:
-        _give_way()
-        self.shown.wait(_UNSEEN_SECONDS)
+        if sys.platform == "linux":  # elsewhere the number of a thread is not that of a process
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOW_PRIORITY)
+        self.map_requested.wait(_LONGEST_WAIT)
         self.draw_map()
         self.prepare()
 
-    # What a person says
+    # Answers
 
     def label(self, rows: list[int], to: int | None) -> Change:
         """Give rows a class; None is a new one."""
         with self._lock:
             self._check_rows(rows)
-            number = self._new_number() if to is None else self._existing(to)
-            return self._take(said.Label(rows=rows, to=number))
+            return self._take(Label(rows=rows, to=self._new_number() if to is None else self._existing(to)))
 
     def merge(self, source: int, into: int) -> Change:
         """Make two classes one."""
         with self._lock:
             if self._existing(source) == self._existing(into):
                 raise InputError("A cluster cannot be merged with itself; choose another one.")
-            return self._take(said.Merge(source=source, into=into))
+            return self._take(Merge(source=source, into=into))
 
     def split(self, cluster: int) -> Change:
-        """Part a class in two."""
+        """Split a class in two."""
         with self._lock:
-            self.refiner.check()
+            self.refiner.prepared()
             rows = np.flatnonzero(self.state.labels == self._existing(cluster))
-            stay, go = halves(self.model, self.table, rows)
-            return self._take(said.Split(cluster=cluster, new=self._new_number(), stay=stay, go=go))
+            stay, go = split_in_two(self.model, self.table, rows)
+            return self._take(Split(cluster=cluster, new=self._new_number(), stay=stay, go=go))
 
     def together(self, rows: list[int]) -> Change:
-        """Say that rows are of one class."""
+        """Link rows that are of one class (must-link)."""
         with self._lock:
             self._check_rows(rows)
-            return self._take(said.Together(rows=rows))
+            return self._take(Together(rows=rows))
 
     def apart(self, rows: list[int]) -> Change:
-        """Say that two rows are not of one class."""
+        """Separate two rows that are not of one class (cannot-link)."""
         with self._lock:
             self._check_rows(rows)
-            return self._take(said.Apart(rows=rows))
+            return self._take(Apart(rows=rows))
 
     def name(self, cluster: int, name: str) -> Change:
         """Give a class a name."""
         with self._lock:
-            return self._take(said.Name(cluster=self._existing(cluster), name=name))
+            return self._take(Name(cluster=self._existing(cluster), name=name))
 
     def undo(self) -> Change:
-        """Take the last answer back."""
-        return self._step(self.log.undo, self.log.entries, "Taken back")
+        """Undo the last answer."""
+        return self._step(self.log.undo, self.log.entries, "Undone")
 
     def redo(self) -> Change:
-        """Let the answer that was taken back last count again."""
-        return self._step(self.log.redo, self.log.undone, "Said again")
+        """Redo the answer that was undone last."""
+        return self._step(self.log.redo, self.log.undone, "Redone")
 
     def export(self, write: Callable[[Session, Path], None], file: str) -> Path:
-        """Write something to take away into the folder, and return where it is."""
+        """Write a file of the current state into the folder, and return its path."""
         path = self.folder / file
         with self._lock:
             write(self, path)
         return path
 
     def check_followed(self) -> None:
-        """Raise one sentence as long as what is shown does not follow the answers of an earlier session."""
-        if self.known.moves_rows and not self.ready:
-            self.refiner.check()
+        """Raise an `InputError` as long as the answers of an earlier session are not yet followed."""
+        if self.corrections.move_rows and not self.ready:
+            self.refiner.prepared()
             raise InputError("Your earlier answers are being followed; try again in a moment.")
 
-    # Behind it
+    # Internals
 
-    def _take(self, answer: said.Answer) -> Change:
+    def _take(self, answer: Answer) -> Change:
         """Solve for an answer, write it down, and only then show it."""
-        if isinstance(answer, said.Name):
+        if isinstance(answer, Name):
             self.log.add(answer)
             return self._show(self.state, Change(answer))
-        known, before = self._known_by([*self.log.answers, answer]), self.known
+        before, after = self.corrections, self._combined([*self.log.answers, answer])
         try:
-            state = self._solved(known)
+            state = self._solve(after)
             self.log.add(answer)
         except InputError:
-            self._solved(before)  # the refiner goes back to what is shown
+            self._solve(before)  # the refiner goes back to what is shown
             raise
-        first = None if before.moves_rows else self.refiner.untouched
-        return self._show(state, compared(answer, self.state, state, self.sample.rows, first))
+        by_graph = None if before.move_rows else self.refiner.untouched
+        return self._show(state, compare_states(answer, self.state, state, self.sample.rows, by_graph))
 
-    def _step(self, step: Callable[[], None], concerned: list[Entry], word: str) -> Change:
+    def _step(self, step: Callable[[], None], entries: list[Entry], prefix: str) -> Change:
         with self._lock:
-            answer = concerned[-1].answer if concerned else None
-            if isinstance(answer, said.Name):  # moves no row, so it need not wait for the refiner
+            answer = entries[-1].answer if entries else None
+            if isinstance(answer, Name):  # moves no row, so it need not wait for the refiner
                 step()
-                return self._show(self.state, Change(answer, word))
-            self.refiner.check()
+                return self._show(self.state, Change(answer, prefix))
+            self.refiner.prepared()
             step()
-            state = self._solved(self.known)
-            return self._show(state, compared(answer, self.state, state, self.sample.rows, word=word))
+            state = self._solve(self.corrections)
+            return self._show(
+                state, compare_states(answer, self.state, state, self.sample.rows, prefix=prefix)
+            )
 
-    def _solved(self, known: said.Knowledge) -> State:
-        state = self.refiner.solve(known)
-        return state if known.moves_rows else replace(self._by_model, ask=state.ask)
+    def _solve(self, corrections: Corrections) -> State:
+        state = self.refiner.solve(corrections)
+        return state if corrections.move_rows else replace(self._model_state, ask=state.ask)
 
     def _show(self, state: State, change: Change) -> Change:
         self.state = state
@@ -293,15 +287,7 @@ class Session:
         return number
 
     def _new_number(self) -> int:
-        used = [int(self.model_numbers.max())]
-        for entry in (*self.log.entries, *self.log.undone):
-            answer = entry.answer
-            used += [answer.to] if isinstance(answer, said.Label) else []
-            used += [answer.new] if isinstance(answer, said.Split) else []
-        return max(used) + 1
-
-
-def _give_way() -> None:
-    """Let other threads of this process go first, where the system can: somebody waits for the page."""
-    if sys.platform == "linux":  # elsewhere the number of a thread is not that of a process
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _BEHIND)
+        answers = [entry.answer for entry in (*self.log.entries, *self.log.undone)]
+        used = [answer.to for answer in answers if isinstance(answer, Label)]
+        used += [answer.new for answer in answers if isinstance(answer, Split)]
+        return max([int(self.model_numbers.max()), *used]) + 1

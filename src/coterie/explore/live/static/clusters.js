@@ -1,34 +1,34 @@
-// The clusters: all in a list, and one in full.
+// The clusters: a list of all, or the details of one.
 
 import { button, counted, element, get, pairs, show, swatch } from "./dom.js";
-import { colourOf, options, picture, rowList, signed, strongest, titled, valuesNote } from "./rows.js";
+import { colourOf, options, picture, rowList, signed, strongest, titleOf, valuesNote } from "./rows.js";
 
 export const PAGE = 24;
-const MOST_FACES = 60;
+const MOST_IMAGES = 60;
 
 export function clusters(app, act) {
-  if (app.open !== null && app.state.clusters.some((cluster) => cluster.number === app.open)) return oneCluster(app, act);
+  if (app.open !== null && app.state.clusters.some((cluster) => cluster.number === app.open)) return openCluster(app, act);
   const items = [...app.state.clusters].sort((a, b) => b.size - a.size).map((cluster) => element(
     "li", {},
     element(
       "button",
       { type: "button", "data-cluster": cluster.number, onclick: () => act.openCluster(cluster.number) },
-      swatch(cluster.colour), app.run.pictures ? element("span", { class: "face", "data-of": cluster.exemplar }) : null,
+      swatch(cluster.colour), app.run.pictures ? element("span", { class: "thumb", "data-of": cluster.exemplar }) : null,
       element("span", { class: "name" }, cluster.title),
       element("span", { class: "count" }, counted(cluster.size, "row")), confidenceBar(cluster),
     ),
   ));
   const list = element("ul", { class: app.run.pictures ? "clusters pictures" : "clusters" }, items);
-  if (app.run.pictures) faces(app, list).catch(act.wrong);
+  if (app.run.pictures) showExemplars(app, list).catch(act.wrong);
   return [
-    element("p", { class: "about" }, "Open a cluster to see what it is like, to name it, merge it or split it. Bars and the numbers beside them are the mean confidence."),
+    element("p", { class: "about" }, "Open a cluster to see what it is like, to name it, merge it or split it. Bars and numbers show the mean confidence."),
     list,
   ];
 }
 
-// The images of the exemplars, as soon as they are there.
-async function faces(app, list) {
-  const wanted = app.state.clusters.map((cluster) => cluster.exemplar).filter((row) => row !== null).slice(0, MOST_FACES);
+// The images of the exemplars, as soon as they arrive.
+async function showExemplars(app, list) {
+  const wanted = app.state.clusters.map((cluster) => cluster.exemplar).filter((row) => row !== null).slice(0, MOST_IMAGES);
   if (!wanted.length) return;
   for (const row of await get("/api/rows?rows=" + wanted.join(","))) {
     if (row.image) show(list.querySelector("[data-of='" + row.row + "']"), picture(row, ""));
@@ -38,21 +38,21 @@ async function faces(app, list) {
 function confidenceBar(cluster) {
   if (cluster.confidence === null) return element("span", {});
   return element(
-    "span", { class: "sure" },
+    "span", { class: "confidence" },
     element("span", { class: "bar", "aria-hidden": "true" }, element("i", { style: "width:" + 100 * cluster.confidence + "%;background:" + cluster.colour })),
     element("span", { class: "hidden" }, "mean confidence "), cluster.confidence.toFixed(2),
   );
 }
 
-function oneCluster(app, act) {
-  const cluster = app.state.clusters.find((one) => one.number === app.open);
+function openCluster(app, act) {
+  const cluster = app.state.clusters.find(({ number }) => number === app.open);
   const body = element("div", { "aria-busy": "true" }, "Reading…");
   let merges = false;
   get("/api/clusters/" + cluster.number)
-    .then((found) => {
+    .then((details) => {
       // The nearest cluster is the likeliest to be meant.
-      if (!merges && found.neighbours.length) target.value = String(found.neighbours[0]);
-      return clusterBody(app, act, found);
+      if (!merges && details.neighbours.length) target.value = String(details.neighbours[0]);
+      return clusterBody(app, act, details);
     })
     .then((parts) => { show(body, parts); body.removeAttribute("aria-busy"); })
     .catch(act.wrong);
@@ -77,32 +77,32 @@ function oneCluster(app, act) {
   ];
 }
 
-async function clusterBody(app, act, found) {
-  const wanted = [...new Set([found.exemplar, ...found.typical, ...found.unsure])].filter((row) => row !== null);
+async function clusterBody(app, act, details) {
+  const wanted = [...new Set([details.exemplar, ...details.typical, ...details.unsure])].filter((row) => row !== null);
   const rows = new Map((await get("/api/rows?rows=" + wanted.join(","))).map((row) => [row.row, row]));
   const parts = [];
-  if (found.commonest) parts.push(element("p", { class: "about" }, "Mostly of the known class " + found.commonest[0] + " (" + Math.round(100 * found.commonest[1]) + "%)."));
+  if (details.commonest) parts.push(element("p", { class: "about" }, "Mostly of the known class " + details.commonest[0] + " (" + Math.round(100 * details.commonest[1]) + "%)."));
   parts.push(element("p", { class: "about" }, "Press a row to select it." + valuesNote(app)));
-  if (!found.size) parts.push(element("p", {}, "No row is in this cluster now."));
-  if (found.decoded || found.exemplar !== null) parts.push(element("h3", {}, "Exemplar"), exemplars(app, act, rows, found));
+  if (!details.size) parts.push(element("p", {}, "No row is in this cluster now."));
+  if (details.decoded || details.exemplar !== null) parts.push(element("h3", {}, "Exemplar"), exemplars(app, act, rows, details));
   const listed = (heading, numbers) => (numbers.length ? [element("h3", {}, heading), rowList(app, act, numbers.map((row) => rows.get(row)))] : []);
-  parts.push(...listed("Most typical rows", found.typical), ...listed("Least certain rows", found.unsure));
-  if (found.features.length) parts.push(element("h3", {}, "What sets it apart"), featureTables(app, found));
-  if (found.neighbours.length) parts.push(element("h3", {}, "Nearest clusters"), neighbours(app, act, found));
-  parts.push(element("h3", {}, "All its rows"), allRows(app, act, found));
+  parts.push(...listed("Most typical rows", details.typical), ...listed("Least certain rows", details.unsure));
+  if (details.features.length) parts.push(element("h3", {}, "What sets it apart"), featureTables(app, details));
+  if (details.neighbours.length) parts.push(element("h3", {}, "Nearest clusters"), neighbours(app, act, details));
+  parts.push(element("h3", {}, "All its rows"), allRows(app, act, details));
   return parts;
 }
 
-function exemplars(app, act, rows, found) {
+function exemplars(app, act, rows, details) {
   const figures = [];
-  if (found.decoded) figures.push(figure(element("img", { src: found.decoded, alt: "Decoded exemplar" }), "decoded"));
-  const real = rows.get(found.exemplar);
+  if (details.decoded) figures.push(figure(element("img", { src: details.decoded, alt: "Decoded exemplar" }), "decoded"));
+  const real = rows.get(details.exemplar);
   if (real && real.image) figures.push(figure(picture(real), "row " + real.row));
   const images = figures.length ? [element("div", { class: "pair" }, figures)] : [];
   const listed = real && !real.image ? [rowList(app, act, [real])] : [];
-  const decoded = app.run.pictures || !found.decoded_features.length
+  const decoded = app.run.pictures || !details.decoded_features.length
     ? []
-    : [element("p", { class: "about" }, "As the model decodes it:"), pairs(strongest(app, { features: found.decoded_features }))];
+    : [element("p", { class: "about" }, "As the model decodes it:"), pairs(strongest(app, { features: details.decoded_features }))];
   return [...images, ...listed, ...decoded];
 }
 
@@ -110,15 +110,15 @@ function figure(image, caption) {
   return element("figure", { style: "margin:0" }, image, element("figcaption", { class: "about" }, caption));
 }
 
-function featureTables(app, found) {
-  const widest = Math.max(...found.features.map((feature) => Math.abs(feature.difference)));
-  const views = [...new Set(found.features.map((feature) => feature.view))];
+function featureTables(app, details) {
+  const widest = Math.max(...details.features.map((feature) => Math.abs(feature.difference)));
+  const views = [...new Set(details.features.map((feature) => feature.view))];
   return views.map((view) => element(
     "div", { class: "scroll" },
     element(
       "table", { class: "features" },
       element("caption", {}, (app.run.views.length > 1 ? view + ": " : "") + "difference from all other rows, in standard deviations"),
-      element("tbody", {}, found.features.filter((feature) => feature.view === view).map((feature) => featureRow(feature, widest))),
+      element("tbody", {}, details.features.filter((feature) => feature.view === view).map((feature) => featureRow(feature, widest))),
     ),
   ));
 }
@@ -137,30 +137,30 @@ function featureRow(feature, widest) {
   );
 }
 
-function neighbours(app, act, found) {
-  const chips = found.neighbours.map((number) => button(
-    [swatch(colourOf(app.state, number)), titled(app.state, number)], () => act.openCluster(number), {},
+function neighbours(app, act, details) {
+  const chips = details.neighbours.map((number) => button(
+    [swatch(colourOf(app.state, number)), titleOf(app.state, number)], () => act.openCluster(number), {},
   ));
   return element("div", { class: "chips" }, chips);
 }
 
-function allRows(app, act, found) {
-  const orders = [["unsure", "least certain first"], ["sure", "surest first"], ["row", "by row number"]];
+function allRows(app, act, details) {
+  const orders = [["unsure", "least certain first"], ["sure", "most certain first"], ["row", "by row number"]];
   const order = element("select", { "aria-label": "Order of the rows" }, orders.map(([key, name]) => element("option", { value: key }, name)));
   const list = element("div", {});
   const more = button("More rows", () => load(), { hidden: true });
   let shown = 0;
   async function load() {
     try {
-      const rows = await get("/api/clusters/" + found.number + "/rows?order=" + order.value + "&offset=" + shown + "&most=" + PAGE);
+      const rows = await get("/api/clusters/" + details.number + "/rows?order=" + order.value + "&offset=" + shown + "&most=" + PAGE);
       shown += rows.length;
       list.append(rowList(app, act, rows));
-      more.hidden = shown >= found.size;
+      more.hidden = shown >= details.size;
     } catch (error) {
       act.wrong(error);
     }
   }
-  const anew = () => { shown = 0; show(list); load(); };
-  order.addEventListener("change", anew);
-  return element("div", {}, element("div", { class: "line" }, order, button("List", anew, {})), list, more);
+  const reload = () => { shown = 0; show(list); load(); };
+  order.addEventListener("change", reload);
+  return element("div", {}, element("div", { class: "line" }, order, button("List", reload, {})), list, more);
 }

@@ -34,7 +34,11 @@ export function pairs(entries) {
   return element("dl", { class: "about-row" }, parts);
 }
 
-async function answered(response) {
+// Fetch an address; what the server refuses becomes an error in its words.
+export async function respond(address, options) {
+  const response = await fetch(address, options).catch(() => {
+    throw new Error("The program does not answer; start coterie explore again. Your answers are kept.");
+  });
   if (response.ok) return response;
   const body = await response.text();
   let words = body;
@@ -44,18 +48,6 @@ async function answered(response) {
     // The guard answers in plain words.
   }
   throw new Error(words);
-}
-
-async function asked(address, options) {
-  try {
-    return await fetch(address, options);
-  } catch {
-    throw new Error("The program does not answer; start coterie explore again. Your answers are kept.");
-  }
-}
-
-export async function respond(address, options) {
-  return answered(await asked(address, options));
 }
 
 export async function get(address) {

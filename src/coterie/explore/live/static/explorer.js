@@ -1,25 +1,24 @@
-// The page: its state, what buttons do, and when what is drawn again.
+// The page: its state, its actions, and when each part is drawn again.
 
 import { button, counted, element, get, post, show, swatch } from "./dom.js";
 import * as map from "./map.js";
 import * as panels from "./panels.js";
 import { clusters } from "./clusters.js";
-import { exported, exporting } from "./exports.js";
 import { tip as tipOf } from "./rows.js";
 
 const at = (id) => document.getElementById(id);
 const app = {
-  run: null, state: null, colouring: null, selection: new Set(), picked: new Set(), moved: [], found: [], tab: "clusters", open: null,
+  run: null, state: null, colouring: null, selection: new Set(), picked: new Set(), moved: [], results: [], tab: "clusters", open: null,
   goodMap: null,
 };
 const parts = {
-  clusters, selection: panels.selection, questions: panels.questions, history: panels.history, export: exporting,
+  clusters, selection: panels.selection, questions: panels.questions, history: panels.history, export: panels.exporting,
 };
 const described = new Map();
 
-// The same words are not said twice, and passing seconds are for the eyes only: both would be read aloud.
+// A screen reader reads changes aloud: the same words are not set twice, and the passing seconds are hidden from it.
 function say(words, kind, seconds) {
-  if (at("said").textContent !== words) at("said").textContent = words;
+  if (at("message").textContent !== words) at("message").textContent = words;
   at("clock").textContent = seconds ? seconds + " s" : "";
   at("status").className = kind || "";
 }
@@ -53,7 +52,7 @@ const act = {
     openTab("clusters");
     if (number === null) document.querySelector("[data-cluster='" + left + "']")?.focus();
   },
-  download: (what) => exported(what, say).catch(act.wrong),
+  download: (what) => panels.download(what, say).catch(act.wrong),
   pick: (number) => {
     app.picked = new Set([app.state.clusters.findIndex((cluster) => cluster.number === number)]);
     at("colouring").value = "cluster";
@@ -66,13 +65,13 @@ const act = {
 async function answer(address, body, clears) {
   say("Solving…", "busy");
   try {
-    const found = await post(address, body);
+    const { change, state } = await post(address, body);
     if (clears) app.selection.clear();
-    // Groups are picked out by their places in the legend, which an answer may give to others; a name does not.
+    // Groups are picked by their positions in the legend, which an answer may give to others; a name does not.
     if (address !== "/api/name") app.picked.clear();
-    app.moved = found.change.marked;
-    await take(found.state, true);
-    say(found.change.words);
+    app.moved = change.marked;
+    await take(state, true);
+    say(change.words);
   } catch (error) {
     act.wrong(error);
   }
@@ -86,10 +85,10 @@ async function take(state, sent) {
   at("redo").disabled = !state.redo;
   countTabs();
   if (app.goodMap !== state.map_settled) {
-    const found = await get("/api/map");
-    map.setPoints(found);
+    const points = await get("/api/map");
+    map.setPoints(points);
     app.goodMap = state.map_settled;
-    mapNote(found.method);
+    mapNote(points.method);
   }
   await colourAgain();
   if (sent || !document.activeElement.closest("#panel input, #panel select")) showPanel();
@@ -115,18 +114,18 @@ async function colourAgain() {
   draw();
 }
 
-// Groups are picked out after rows were selected, and cease to be when others are: what was asked for last is shown.
+// Picking groups and selecting rows replace each other: what was asked for last is highlighted.
 function draw() {
   let picked = null;
-  if (app.picked.size) picked = pickedPlaces();
-  else if (app.selection.size) picked = map.placeOf(app.selection);
+  if (app.picked.size) picked = pickedPositions();
+  else if (app.selection.size) picked = map.positionsOf(app.selection);
   const chosen = at("colouring").selectedOptions[0].textContent;
   map.draw(app.colouring.marker, { picked, moved: app.moved, exemplars: app.state.exemplars, front: app.colouring.front || [] });
   at("map-plot").setAttribute("aria-label", "Map of " + counted(app.run.sampled, "row") + ", coloured by " + chosen + ", " + counted(app.selection.size, "row") + " selected");
   map.listen(lassoed, clicked, hovered, hideTip);
 }
 
-// Groups of the colouring, to pick out on the map. Markers of known groups count from 1, with 0 for none.
+// Groups of the colouring, to highlight on the map. Markers of known groups count from 1, with 0 for none.
 function legend() {
   const held = at("legend").contains(document.activeElement) ? document.activeElement.dataset.group : null;
   const codes = app.colouring.offset || 0;
@@ -135,7 +134,7 @@ function legend() {
     legend();
     draw();
   }, { "aria-pressed": String(app.picked.has(i + codes)), "data-group": i }));
-  const rows = pickedPlaces().map(map.rowAt);
+  const rows = pickedPositions().map(map.rowAt);
   const whole = [
     button("Show all", () => { app.picked.clear(); legend(); draw(); }, { "data-group": "all" }),
     button("Select " + (rows.length === 1 ? "this row" : "these " + counted(rows.length, "row")), () => { act.select(rows); at("panel").focus({ preventScroll: true }); }, { id: "select-picked" }),
@@ -144,21 +143,21 @@ function legend() {
   if (held) (at("legend").querySelector("[data-group='" + held + "']") || at("legend").querySelector("button")).focus();
 }
 
-function pickedPlaces() {
-  return app.colouring.marker.color.flatMap((group, place) => (app.picked.has(group) ? [place] : []));
+function pickedPositions() {
+  return app.colouring.marker.color.flatMap((group, position) => (app.picked.has(group) ? [position] : []));
 }
 
-function lassoed(places) {
+function lassoed(positions) {
   if (!at("adding").checked) app.selection.clear();
-  places.forEach((place) => app.selection.add(map.rowAt(place)));
+  positions.forEach((position) => app.selection.add(map.rowAt(position)));
   selectionChanged();
   openTab("selection");
 }
 
-// The row is described beside the map now; its tip would lie over it.
-function clicked(place) {
+// The row is described next to the map now; its tip would cover it.
+function clicked(position) {
   hideTip();
-  act.toggle(map.rowAt(place));
+  act.toggle(map.rowAt(position));
   openTab("selection");
 }
 
@@ -180,8 +179,8 @@ function hideTip() {
   at("tip").hidden = true;
 }
 
-async function hovered(place, event) {
-  const row = map.rowAt(place);
+async function hovered(position, event) {
+  const row = map.rowAt(position);
   hovering = row;
   try {
     if (!described.has(row)) described.set(row, (await get("/api/rows?rows=" + row))[0]);
@@ -208,11 +207,11 @@ function openTab(name) {
   });
   at("panel").setAttribute("aria-labelledby", "tab-" + name);
   showPanel();
-  // Who scrolled down a long part would else find themselves in the middle of the next.
+  // Someone who scrolled down a long part would find themselves in the middle of the next.
   if (at("side").getBoundingClientRect().top < 0) at("side").scrollIntoView();
 }
 
-// Who works with keys stays where they were, or goes on at the top of the part.
+// The keyboard focus stays where it was, or goes to the top of the part.
 function showPanel() {
   const held = at("panel").contains(document.activeElement) ? document.activeElement : null;
   show(at("panel"), parts[app.tab](app, act));
@@ -241,7 +240,7 @@ function keys(event) {
   if (!step.disabled) step.click();
 }
 
-// As long as something is being prepared, look whether it is ready.
+// Poll as long as something is being prepared.
 async function watch() {
   const waiting = () => !app.state.map_settled || !(app.state.refine.ready || app.state.refine.failure);
   while (waiting()) {

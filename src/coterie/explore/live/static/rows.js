@@ -1,22 +1,24 @@
-// Rows as a person sees them: on the tip of the pointer, in lists, in full.
+// Row details: in a tip at the pointer, in lists, in full.
 
 import { element, pairs, swatch } from "./dom.js";
 
 const STRONGEST = 6;
 
-// What "SD" means beside a value; images show no values.
+// What "SD" after a value means; images show no values.
 export function valuesNote(app) {
   return app.run.pictures ? "" : " SD: how far a value lies from the mean of its feature, in standard deviations.";
 }
 
-export function titled(state, number) {
-  const found = state.clusters.find((cluster) => cluster.number === number);
-  return found ? found.title : String(number);
+function clusterOf(state, number) {
+  return state.clusters.find((cluster) => cluster.number === number);
+}
+
+export function titleOf(state, number) {
+  return clusterOf(state, number)?.title ?? String(number);
 }
 
 export function colourOf(state, number) {
-  const found = state.clusters.find((cluster) => cluster.number === number);
-  return found ? found.colour : "transparent";
+  return clusterOf(state, number)?.colour ?? "transparent";
 }
 
 export function picture(row, alt) {
@@ -25,8 +27,8 @@ export function picture(row, alt) {
 
 export function strongest(app, row) {
   const several = app.run.views.length > 1;
-  const furthest = [...row.features].sort((a, b) => Math.abs(b.away) - Math.abs(a.away));
-  return furthest.slice(0, STRONGEST).map((feature) => [(several ? feature.view + " " : "") + feature.name, feature.value + " (" + signed(feature.away) + "\u00a0SD)"]);
+  const furthest = [...row.features].sort((a, b) => Math.abs(b.deviation) - Math.abs(a.deviation));
+  return furthest.slice(0, STRONGEST).map((feature) => [(several ? feature.view + " " : "") + feature.name, feature.value + " (" + signed(feature.deviation) + "\u00a0SD)"]);
 }
 
 export function signed(number) {
@@ -39,9 +41,9 @@ function metadataOf(row) {
 
 // All that is known about one row.
 export function aboutRow(app, row) {
-  const entries = [["Cluster", titled(app.state, row.cluster)], ["Confidence", row.confidence.toFixed(2)]];
-  if (row.said !== null) entries.push(["You said", titled(app.state, row.said)]);
-  if (row.second) entries.push(["Runner-up", titled(app.state, row.second.cluster) + " (" + row.second.membership.toFixed(2) + ")"]);
+  const entries = [["Cluster", titleOf(app.state, row.cluster)], ["Confidence", row.confidence.toFixed(2)]];
+  if (row.given !== null) entries.push(["Your label", titleOf(app.state, row.given)]);
+  if (row.second) entries.push(["Runner-up", titleOf(app.state, row.second.cluster) + " (" + row.second.membership.toFixed(2) + ")"]);
   if (row.class !== null) entries.push(["Known class", row.class]);
   if (row.missing.length) entries.push(["Missing views", row.missing.join(", ")]);
   return pairs([...entries, ...metadataOf(row), ...(row.image ? [] : strongest(app, row))]);
@@ -54,7 +56,7 @@ export function tip(app, row) {
 // Rows as buttons that select and unselect.
 function rowButton(app, act, row) {
   const pressed = app.selection.has(row.row);
-  const label = "Row " + row.row + ", cluster " + titled(app.state, row.cluster) + ", confidence " + row.confidence.toFixed(2);
+  const label = "Row " + row.row + ", cluster " + titleOf(app.state, row.cluster) + ", confidence " + row.confidence.toFixed(2);
   const words = app.run.pictures ? [["image", "missing"]] : [...metadataOf(row).slice(0, 2), ...strongest(app, row).slice(0, 2)];
   const small = row.image ? [] : words.map(([name, value]) => element("small", {}, name + ": " + value));
   return element(

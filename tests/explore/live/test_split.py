@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from coterie.errors import InputError
-from coterie.explore.live.splitting import halves
+from coterie.explore.live.refiner import split_in_two
 from coterie.explore.rows import Table
 
 
@@ -20,7 +20,7 @@ class Blind:
 
 def parted(rows, chosen):
     model = Blind()
-    return halves(model, Table(rows, model), np.asarray(chosen))
+    return split_in_two(model, Table(rows, model), np.asarray(chosen))
 
 
 def test_rows_are_parted_by_their_own_features_and_the_larger_part_stays():

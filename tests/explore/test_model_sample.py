@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie.errors import InputError
-from coterie.explore.sampling import quotas, stratified_rows
+from coterie.explore.model_sample import quotas, stratified_rows
 
 
 @given(st.lists(st.integers(0, 5000), min_size=1, max_size=30).filter(any), st.integers(30, 2000))

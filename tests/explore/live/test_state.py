@@ -6,9 +6,8 @@ import pytest
 from coterie.errors import InputError
 from coterie.explore.live import describe
 from coterie.explore.live.answers import Label
-from coterie.explore.live.change import Change, compared
 from coterie.explore.live.export import EXPORTS
-from coterie.explore.live.state import State
+from coterie.explore.live.state import Change, State, compare_states
 
 
 def state(labels):
@@ -19,7 +18,7 @@ def state(labels):
 
 def test_moves_are_counted_by_where_from_and_where_to():
     before, after = state([0, 0, 0, 1, 1, 2]), state([0, 1, 1, 2, 1, 0])
-    found = compared(Label(rows=[1], to=1), before, after, np.array([1, 3, 4]))
+    found = compare_states(Label(rows=[1], to=1), before, after, np.array([1, 3, 4]))
     assert found.moved == 4
     assert found.marked == (0, 1)
     assert found.flows == ((0, 1, 2), (1, 2, 1), (2, 0, 1))
@@ -28,7 +27,9 @@ def test_moves_are_counted_by_where_from_and_where_to():
 
 def test_the_first_answer_is_compared_with_what_the_graph_alone_says():
     by_graph = np.array([0, 0, 1, 1])
-    found = compared(Label(rows=[0], to=1), state([0, 1, 1, 1]), state([1, 0, 1, 1]), np.arange(4), by_graph)
+    found = compare_states(
+        Label(rows=[0], to=1), state([0, 1, 1, 1]), state([1, 0, 1, 1]), np.arange(4), by_graph
+    )
     assert (found.moved, found.taken_over) == (1, 1)
     assert found.flows == ((0, 1, 1),)
 
@@ -42,21 +43,21 @@ def test_an_answer_is_said_back_with_the_largest_moves(session):
     flows = ((0, 1, 1500), (2, 1, 3), (3, 0, 2), (0, 2, 1), (0, 3, 1))
     change = Change(Label(rows=[7], to=1), moved=1507, flows=flows)
     assert words(session, change) == (
-        "Row 7 is of cluster 1: cats. 1,507 rows moved: 1,500 from 0 to 1: cats, 3 from 2 to 1: cats, 2 from 3 to 0, "
-        "2 between other clusters."
+        "Row 7 belongs to cluster 1: cats. 1,507 rows moved: 1,500 from 0 to 1: cats, 3 from 2 to 1: cats, "
+        "2 from 3 to 0, 2 between other clusters."
     )
 
 
 def test_what_is_taken_back_and_said_again_is_named(session):
     assert words(session, session.name(2, "dogs")) == "Cluster 2 is called dogs."
-    assert words(session, session.undo()) == "Taken back: Cluster 2 is called dogs."
-    assert words(session, session.redo()) == "Said again: Cluster 2 is called dogs."
+    assert words(session, session.undo()) == "Undone: Cluster 2 is called dogs."
+    assert words(session, session.redo()) == "Redone: Cluster 2 is called dogs."
     moved = words(session, session.label([3, 5, 9], None))
-    assert moved.startswith("Rows 3, 5, 9 are of cluster 4. ")
+    assert moved.startswith("Rows 3, 5, 9 belong to cluster 4. ")
     back = session.undo()
     assert back.moved >= 3
     assert {to for _, to, _ in back.flows} <= set(session.state.numbers.tolist())
-    assert words(session, back).startswith("Taken back: Rows 3, 5, 9 are of cluster 4. ")
+    assert words(session, back).startswith("Undone: Rows 3, 5, 9 belong to cluster 4. ")
 
 
 def test_nothing_is_exported_before_earlier_answers_are_followed(make_session):
@@ -81,5 +82,5 @@ def test_nothing_is_exported_before_earlier_answers_are_followed(make_session):
 
 def test_labelled_dots_lie_in_front_of_the_others(session):
     session.label([7, 9], 2)
-    found = describe.colouring_json(session, "said")
+    found = describe.colouring_json(session, "given")
     assert [int(session.sample.rows[place]) for place in found["front"]] == [7, 9]
