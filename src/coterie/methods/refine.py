@@ -15,8 +15,7 @@ from coterie.errors import InputError
 from coterie.methods.active_learning import Regions, in_turn, worth_asking
 from coterie.methods.base import Assignment, Clusterer
 from coterie.methods.fucsmf import FUCSMF
-from coterie.methods.fucsmf.knowledge import as_pairs
-from coterie.methods.fucsmf.labels import whole_numbers
+from coterie.methods.fucsmf.supervision import as_pairs, whole_numbers
 from coterie.methods.refined_model import Grounds, RefinedModel, rows_for_solver
 
 _SEEDS = 10

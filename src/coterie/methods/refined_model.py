@@ -14,7 +14,7 @@ import numpy as np
 from coterie.data import Views, as_views
 from coterie.methods.base import Assignment, Clusterer, from_contents
 from coterie.methods.fucsmf import FUCSMF
-from coterie.methods.fucsmf.knowledge import as_pairs
+from coterie.methods.fucsmf.supervision import as_pairs
 from coterie.store import below, write_archive
 
 

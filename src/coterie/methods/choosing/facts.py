@@ -10,7 +10,7 @@ import numpy as np
 from coterie.data import Views
 from coterie.data.memory import fits
 from coterie.data.subsets import some_rows
-from coterie.methods.fucsmf.labels import read_labels
+from coterie.methods.fucsmf.supervision import read_labels
 
 _LOOKED_AT = 5000
 
@@ -48,7 +48,7 @@ class Facts:
     def of(cls, data: Views, y: Any = None) -> Facts:
         """Look at data, and at labels where there are any."""
         there = data.present_rows(some_rows(data.n_rows, _LOOKED_AT, seed=0))
-        codes, classes = read_labels(y, data.n_rows, None, allow_unlabelled=False)
+        codes, classes = read_labels(y, data.n_rows)
         counts = np.bincount(codes[codes >= 0], minlength=1)
         return cls(
             rows=data.n_rows,
