@@ -286,10 +286,10 @@ def test_labelling_holds_one_line_a_row_and_no_piece(fitted, data, monkeypatch):
     monkeypatch.setattr(inputs, "_CHUNK_BYTES", 2**16)
     views = as_views([np.tile(x, (160, 1)) for x in data[0]])
     few = as_views(list(data[0]))
-    fitting.assign_all(fitted.network_, Passes(fitted.inputs_, few), fitted._centers)  # imports and caches
+    fitting.label_rows(fitted.network_, Passes(fitted.inputs_, few), fitted._centers)  # imports and caches
     gc.collect()
     tracemalloc.start()
-    fitting.assign_all(fitted.network_, Passes(fitted.inputs_, views), fitted._centers)
+    fitting.label_rows(fitted.network_, Passes(fitted.inputs_, views), fitted._centers)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     # A line is a label and, for each of three views, a weight and a flag; all columns would be 88 bytes.
@@ -307,7 +307,7 @@ def test_labelling_keeps_no_small_arrays_from_piece_to_piece(fitted, data, monke
 
     monkeypatch.setattr(fitting, "encode", watched)
     views = as_views([np.tile(x, (7, 1))[: 6 * 256] for x in data[0]])  # whole pieces
-    fitting.assign_all(fitted.network_, Passes(fitted.inputs_, views), fitted._centers)
+    fitting.label_rows(fitted.network_, Passes(fitted.inputs_, views), fitted._centers)
     assert len(alive) == 6
     assert len(set(alive[1:])) == 1  # an array that lies on a tensor keeps it alive
 
@@ -356,16 +356,16 @@ def test_the_seed_decides_everything(data):
 
 
 def test_a_fit_scales_its_sample_once(data, monkeypatch):
-    seen = []
+    calls = []
     transform = coterie.data.Scaler.transform
 
     def counted(self, blocks, present=None):
-        seen.append(tuple(self.modes_))
+        calls.append(tuple(self.modes_))
         return transform(self, blocks, present)
 
     monkeypatch.setattr(coterie.data.Scaler, "transform", counted)
     make(LargeMvCNet, 3, n_layers=1, scale="none", **QUICK).fit(data[0])
-    assert len(seen) == 2  # the sample and the first sweep, from which the labels follow
+    assert len(calls) == 2  # the sample and the first sweep, from which the labels follow
 
 
 def test_a_start_by_k_means_cuts_no_graph(data, monkeypatch):

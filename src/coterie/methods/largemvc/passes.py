@@ -1,6 +1,6 @@
-"""Pass after pass over the rows as the layers see them: what the first pass found is kept where it fits."""
+"""Repeated passes over the rows: features of the first pass are cached where they fit into memory."""
 
-# n rows of this process, b rows of a piece, v views, p features of a row that are not zero
+# n rows of this process, b rows of a chunk, v views, p features of a row that are not zero
 
 from __future__ import annotations
 
@@ -11,27 +11,18 @@ from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives
 from coterie.data import Views
-from coterie.methods.largemvc.inputs import Inputs, Seen
+from coterie.methods.largemvc.inputs import FeatureBatch, Inputs
 from coterie.methods.largemvc.rows import SparseRows
 
-# A million rows of four views take 174 MB.
-_KEPT_BYTES = 256 * 2**20
+_CACHE_BYTES = 256 * 2**20
 
 
 class Passes:
-    """The rows of this process as the layers see them, piece by piece, as often as one asks.
+    """The features of this process's rows, chunk by chunk, as often as they are iterated over.
 
-    To find the landmarks near a row takes a product with all of them, to keep what was found some 30 bytes a view.
-    Pieces of sparse features are kept from the first pass on, the first ones where not all fit; the others, and
-    columns, are read and prepared anew in every pass. Both ways give the same bits.
-
-    Parameters
-    ----------
-    inputs : Inputs
-    views : Views
-    collectives : Collectives
-    budget : int, optional
-        Bytes that may be kept; 256 MB by default.
+    Finding the landmarks near a row costs a product with all of them; caching the result costs few bytes per view.
+    Chunks of sparse features are cached from the first pass on, as many as fit; the others, and column features, are
+    read and prepared anew in every pass. Both ways give the same bits.
     """
 
     def __init__(
@@ -39,96 +30,84 @@ class Passes:
         inputs: Inputs,
         views: Views,
         collectives: Collectives = ALONE,
-        budget: int | None = None,
+        cache_bytes: int | None = None,
     ) -> None:
         self.inputs, self.views = inputs, views
-        self.budget = _KEPT_BYTES if budget is None else budget
-        self.pieces = inputs.pieces(views, collectives)
-        self._kept: KeptRows | None = None
-        self._n_kept = 0
+        self.cache_bytes = _CACHE_BYTES if cache_bytes is None else cache_bytes
+        self.chunks = inputs.chunks(views, collectives)
+        self._cache: RowCache | None = None
+        self._n_cached = 0
 
     @property
     def first(self) -> int:
         """The number of this process's first row."""
-        return self.pieces[0].start if self.pieces else 0
+        return self.chunks[0].start if self.chunks else 0
 
-    def __iter__(self) -> Iterator[Seen]:
-        """Yield all rows in order, in the same pieces every time."""
-        for piece in self.pieces[: self._n_kept]:
-            if self._kept is not None:
-                yield self._kept.get(self._local(piece))
-        missing = self.pieces[self._n_kept :]
-        for piece, seen in zip(missing, self.inputs.stream(self.views, missing), strict=True):
-            self._keep(piece, seen)
-            yield seen
+    def __iter__(self) -> Iterator[FeatureBatch]:
+        """Yield all rows in order, in the same chunks every time."""
+        for chunk in self.chunks[: self._n_cached]:
+            if self._cache is not None:
+                yield self._cache.get(self._local(chunk))
+        rest = self.chunks[self._n_cached :]
+        for chunk, batch in zip(rest, self.inputs.stream(self.views, rest), strict=True):
+            self._store(chunk, batch)
+            yield batch
 
-    def _keep(self, piece: slice, seen: Seen) -> None:
-        """Keep the piece after the last one that is kept, where there is room for it."""
-        if not all(isinstance(rows, SparseRows) for rows in seen.rows):
+    def _store(self, chunk: slice, batch: FeatureBatch) -> None:
+        """Cache the chunk after the last cached one, where there is room for it."""
+        if not all(isinstance(rows, SparseRows) for rows in batch.rows):
             return
-        if self._kept is None:
-            everyone = self.pieces[-1].stop - self.first
-            self._kept = KeptRows(seen, min(everyone, self.budget // row_bytes(seen)))
-        local = self._local(piece)
-        if piece == self.pieces[self._n_kept] and local.stop <= self._kept.n_rows:
-            self._kept.put(local, seen)
-            self._n_kept += 1
+        if self._cache is None:
+            n_rows = self.chunks[-1].stop - self.first
+            self._cache = RowCache(batch, min(n_rows, self.cache_bytes // row_bytes(batch)))
+        local = self._local(chunk)
+        if chunk == self.chunks[self._n_cached] and local.stop <= self._cache.n_rows:
+            self._cache.put(local, batch)
+            self._n_cached += 1
 
-    def _local(self, piece: slice) -> slice:
-        return slice(piece.start - self.first, piece.stop - self.first)
+    def _local(self, chunk: slice) -> slice:
+        return slice(chunk.start - self.first, chunk.stop - self.first)
 
 
-class KeptRows:
-    """Sparse rows in tables that are made once, columns in the narrowest integers that can name them.
+class RowCache:
+    """Sparse rows in preallocated tables like those of a batch, with column indices of the narrowest integer type.
 
     Thousands of small arrays that stay would keep freed memory from going back.
-
-    Parameters
-    ----------
-    like : Seen
-        Rows of the kind that will come.
-    n_rows : int
     """
 
-    def __init__(self, like: Seen, n_rows: int) -> None:
+    def __init__(self, like: FeatureBatch, n_rows: int) -> None:
         self.n_rows = n_rows
         self._widths = [rows.width for rows in _sparse(like)]
-        self._tables = [one.new_empty(n_rows, one.shape[1]) for one in _tables(like)]
+        self._tables = [table.new_empty(n_rows, table.shape[1]) for table in _tables(like)]
 
-    def put(self, rows: slice, seen: Seen) -> None:
-        """Set some of the rows."""
-        for table, part in zip(self._tables, _tables(seen), strict=True):
+    def put(self, rows: slice, batch: FeatureBatch) -> None:
+        """Store some rows."""
+        for table, part in zip(self._tables, _tables(batch), strict=True):
             table[rows] = part
 
-    def get(self, rows: slice) -> Seen:
-        """Return some of the rows as they were put."""
+    def get(self, rows: slice) -> FeatureBatch:
+        """Return some rows as they were put."""
         *both, present, corrupt = [table[rows] for table in self._tables]
         columns, values = both[: len(self._widths)], both[len(self._widths) :]
-        return Seen(
-            [
-                SparseRows(c.int(), x, width)
-                for c, x, width in zip(columns, values, self._widths, strict=True)
-            ],
-            present,
-            corrupt,
-        )
+        views = zip(columns, values, self._widths, strict=True)
+        return FeatureBatch([SparseRows(c.int(), x, width) for c, x, width in views], present, corrupt)
 
 
-def row_bytes(seen: Seen) -> int:
-    """Return how many bytes `KeptRows` takes for a row."""
-    return sum(one.shape[1] * one.element_size() for one in _tables(seen))
+def row_bytes(batch: FeatureBatch) -> int:
+    """Return the bytes that `RowCache` takes per row."""
+    return sum(table.shape[1] * table.element_size() for table in _tables(batch))
 
 
-def _tables(seen: Seen) -> list[Tensor]:
-    """Return what is to be kept of sparse rows, tables of b lines."""
-    few = _sparse(seen)
+def _tables(batch: FeatureBatch) -> list[Tensor]:
+    """Return the tables to cache of sparse rows, b lines each."""
+    views = _sparse(batch)
     return [
-        *(rows.columns.to(torch.int16 if rows.width < 2**15 else torch.int32) for rows in few),
-        *(rows.values for rows in few),
-        seen.present,
-        seen.corrupt,
+        *(rows.columns.to(torch.int16 if rows.width < 2**15 else torch.int32) for rows in views),
+        *(rows.values for rows in views),
+        batch.present,
+        batch.corrupt,
     ]
 
 
-def _sparse(seen: Seen) -> list[SparseRows]:
-    return [rows for rows in seen.rows if isinstance(rows, SparseRows)]
+def _sparse(batch: FeatureBatch) -> list[SparseRows]:
+    return [rows for rows in batch.rows if isinstance(rows, SparseRows)]
