@@ -24,7 +24,7 @@ from coterie.methods.fucsmf.anchors import CHUNK
 from coterie.methods.fucsmf.problem import AnchorGraph, label_lengths
 from coterie.methods.fucsmf.solver import solve
 from coterie.methods.fucsmf.supervision import Supervision, combine
-from coterie.methods.refine import ENOUGH
+from coterie.methods.refine import TOLERANCE
 
 _TOL = 1e-6
 
@@ -163,7 +163,7 @@ def _refinements(model: FUCSMF, classes: np.ndarray, y: np.ndarray) -> dict[str,
         best = np.inf
         for _ in range(3):
             model.set_params(options__tol=_TOL).relabel(y)
-            model.set_params(options__tol=ENOUGH)
+            model.set_params(options__tol=TOLERANCE)
             best = min(best, _timed(lambda more=more: model.relabel(more))[0])
         seconds.append(best)
     return {"ten more labels": round(float(np.median(seconds)), 4), "their steps": len(model.history_)}

@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 
 from coterie.errors import InputError
 from coterie.explore.rows import Table
-from coterie.methods.active_learning import side_by_side
+from coterie.methods.active_learning import concatenate_views
 
 _MOST_ROWS = 1000
 _MOST_VALUES = 2**24
@@ -44,7 +44,7 @@ def halves(
     code = np.concatenate(
         [np.asarray(model.transform(table.for_model(part))) for part in table.chunks(chosen)]
     )
-    points = side_by_side([code, *table.read(chosen)[0]])
+    points = concatenate_views([code, *table.read(chosen)[0]])
     if not points.any():
         raise InputError("All rows of this cluster are the same; there is nothing to split.")
     found = KMeans(2, n_init=4, random_state=random_state).fit(points)
