@@ -10,6 +10,7 @@ from coterie import FUCSMF, PCX, InputError, LargeMvCNet, as_views, load, refine
 from coterie.methods.active_learning import Regions, interleave, uncertain_rows
 from coterie.methods.refine import Refinement, as_labels
 from coterie.methods.refined_model import RefinedModel
+from coterie.store import read_archive, write_archive
 
 CENTERS = np.array([[0, 0, 0], [6, 0, 0], [0, 6, 0], [6, 6, 0]])
 
@@ -271,6 +272,16 @@ def test_a_refined_model_with_impossible_constraints_is_refused(corrected, tmp_p
     RefinedModel(made.base, made.solver, replace(made.constraints, **change)).save(tmp_path / "odd.coterie")
     with pytest.raises(InputError, match=r"odd\.coterie.*(labels behind the classes|names row 999)"):
         load(tmp_path / "odd.coterie")
+
+
+def test_a_refined_model_saved_under_the_earlier_name_of_its_constraints_is_read(corrected, tmp_path):
+    made = corrected[1]
+    made.save(tmp_path / "new.coterie")
+    manifest, arrays = read_archive(tmp_path / "new.coterie")
+    old = {name.replace("constraints.", "grounds."): array for name, array in arrays.items()}
+    write_archive(tmp_path / "old.coterie", manifest, old)
+    again = load(tmp_path / "old.coterie")
+    np.testing.assert_array_equal(again.constraints.labels, made.constraints.labels)
 
 
 def test_links_between_rows_that_stand_for_clusters_are_no_contradiction(rows, model):

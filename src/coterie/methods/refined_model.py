@@ -20,22 +20,12 @@ from coterie.store import below, write_archive
 
 @dataclass(frozen=True)
 class Constraints:
-    """The labels and links behind the classes of a refined model.
+    """The labels and links behind the classes of a refined model."""
 
-    Attributes
-    ----------
-    labels : ndarray of shape (n,)
-        -1 where unlabelled.
-    given : ndarray of bool, shape (n,)
-        Whether a person gave the label; the other labels are pseudo-labels of the model's clusters.
-    must_link, cannot_link : ndarray of shape (p, 2)
-        Pairs of rows.
-    """
-
-    labels: np.ndarray
-    given: np.ndarray
-    must_link: np.ndarray
-    cannot_link: np.ndarray
+    labels: np.ndarray  # (n,), -1 where unlabelled
+    given: np.ndarray  # (n,), bool; the other labels are pseudo-labels of the model's clusters
+    must_link: np.ndarray  # (p, 2)
+    cannot_link: np.ndarray  # (p, 2)
 
     def given_labels(self, merged: Mapping[int, int]) -> np.ndarray:
         """Return the labels that a person gave, (n,), -1 elsewhere, with some classes merged into others."""

@@ -16,9 +16,10 @@ from coterie import InputError, LargeMvCNet, amputate, as_views, write_report
 from coterie.data import views as data_views
 from coterie.graph import scaling
 from coterie.methods.largemvc import estimator, fitting, inputs
-from coterie.methods.largemvc.passes import Passes
+from coterie.methods.largemvc.inputs import Passes
 from coterie.methods.largemvc.training import LargeMvCTask
 from coterie.metrics import accuracy
+from coterie.store import write_archive
 
 QUICK = {"n_landmarks": 40, "random_state": 0}
 
@@ -374,3 +375,12 @@ def test_a_start_by_k_means_cuts_no_graph(data, monkeypatch):
     model = make(LargeMvCNet, 3, init="kmeans", features="columns", **QUICK).fit(views)
     assert accuracy(kind, model.labels_) > 0.95
     assert model.view_agreement_.shape == (3, 3)
+
+
+def test_a_model_saved_under_the_earlier_name_of_concatenated_views_is_read(fitted, data, tmp_path):
+    manifest, arrays = fitted.contents()
+    manifest["fitted"]["beside"] = manifest["fitted"].pop("concatenated")
+    old = {name.replace("inputs.concatenated.", "inputs.beside."): array for name, array in arrays.items()}
+    assert old.keys() != arrays.keys()
+    write_archive(tmp_path / "old.coterie", manifest, old)
+    np.testing.assert_array_equal(coterie.load(tmp_path / "old.coterie").predict(data[0]), fitted.labels_)

@@ -9,8 +9,8 @@ from coterie import LargeMvCNet, amputate, as_views
 from coterie.collectives import Alone
 from coterie.errors import InputError
 from coterie.graph import outliers
-from coterie.methods.largemvc import fitting, inputs, passes
-from coterie.methods.largemvc.passes import Passes, RowCache, row_bytes
+from coterie.methods.largemvc import fitting, inputs
+from coterie.methods.largemvc.inputs import Passes, RowCache, row_bytes
 from coterie.methods.largemvc.rows import dense
 from coterie.ops import distances
 
@@ -120,7 +120,7 @@ def test_many_landmarks_are_named_by_wider_integers(fitted):
 def test_a_fit_that_keeps_nothing_is_a_fit_that_keeps_all(small_pieces, monkeypatch, params):
     views = some_views()
     whole = make(LargeMvCNet, 3, **params, **QUICK).fit(views)
-    monkeypatch.setattr(passes, "_CACHE_BYTES", 0)
+    monkeypatch.setattr(inputs, "_CACHE_BYTES", 0)
     anew = make(LargeMvCNet, 3, **params, **QUICK).fit(views)
     np.testing.assert_array_equal(anew.labels_, whole.labels_)
     np.testing.assert_array_equal(anew.row_weights_, whole.row_weights_)
@@ -144,7 +144,7 @@ def test_rows_that_are_lost_after_the_first_pass_are_missed_only_where_they_are_
 
     monkeypatch.setattr(fitting, "sweep", then_cut)
     for budget in (2**28, 0):
-        monkeypatch.setattr(passes, "_CACHE_BYTES", budget)
+        monkeypatch.setattr(inputs, "_CACHE_BYTES", budget)
         for v, x in enumerate(rows):
             np.save(tmp_path / f"view{v}.npy", x)
         views = as_views([np.load(tmp_path / f"view{v}.npy", mmap_mode="r") for v in range(2)])

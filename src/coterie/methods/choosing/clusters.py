@@ -89,10 +89,7 @@ class KChoice:
         return "; it is the most that was tried" if self.k == max(tried) and len(tried) > 1 else ""
 
     def __str__(self) -> str:
-        lines = [
-            self.sentence,
-            f"{'k':>5} {'score':>6} {'drop':>6} {'stability':>9} {'modularity':>10}",
-        ]
+        lines = [self.sentence, f"{'k':>5} {'score':>6} {'drop':>6} {'stability':>9} {'modularity':>10}"]
         lines += [
             f"{row.k:5d} {row.score:6.3f} {row.drop:6.3f} {row.stability:9.3f} {row.modularity:10.3f}"
             for row in self.figures

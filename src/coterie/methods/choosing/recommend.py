@@ -28,32 +28,17 @@ _TEXT_WIDTH = 100
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts that a recommendation depends on.
-
-    Attributes
-    ----------
-    rows, columns, views : int
-    missing : float
-        Share of the entries (a view of a row) that are missing, estimated from 5,000 rows.
-    incomplete : float
-        Share of the rows that lack a view.
-    fits_memory : bool
-        Whether the rows are in memory, or would take no more than a quarter of what is free.
-    labelled, classes : int
-        Number of labelled rows, and of classes among them.
-    imbalance : float
-        Labels of the most common class over those of the rarest; 1 without labels.
-    """
+    """The facts that a recommendation depends on."""
 
     rows: int
     columns: int
     views: int
-    missing: float
-    incomplete: float
-    fits_memory: bool
-    labelled: int
-    classes: int
-    imbalance: float
+    missing: float  # share of the entries (a view of a row) that are missing, in a sample
+    incomplete: float  # share of the rows that lack a view, in a sample
+    fits_memory: bool  # whether the rows are in memory, or would take no more than a quarter of what is free
+    labelled: int  # rows with a label
+    classes: int  # classes among the labels
+    imbalance: float  # labels of the most common class over those of the rarest; 1 without labels
 
     @classmethod
     def of(cls, data: Views, y: Any = None) -> Facts:
@@ -167,12 +152,7 @@ _FOR_SEVERAL_VIEWS = (
 
 
 def recommend(
-    X: Any,
-    y: Any = None,
-    *,
-    n_clusters: int | str = "auto",
-    views: Any = None,
-    uneven: bool | None = None,
+    X: Any, y: Any = None, *, n_clusters: int | str = "auto", views: Any = None, uneven: bool | None = None
 ) -> Recommendation:
     """Recommend a method for some data, with its settings and the reasons.
 

@@ -41,12 +41,7 @@ def adapt_graph(
             if not candidate.used.all():
                 continue
             solved = solve(
-                candidate,
-                known,
-                solution.rows.shape[1],
-                options,
-                solution.anchor_codes,
-                newton_graph=graph,
+                candidate, known, solution.rows.shape[1], options, solution.anchor_codes, newton_graph=graph
             )
             moved = candidate.weights - graph.weights
             penalty = options.smoothness * STIFFNESS * float(moved.multiply(moved).sum())
@@ -62,11 +57,7 @@ def adapt_graph(
 
 
 def _adapted_weights(
-    first: sparse.csr_matrix,
-    current: AnchorGraph,
-    rows: np.ndarray,
-    labelled: np.ndarray,
-    smoothness: float,
+    first: sparse.csr_matrix, current: AnchorGraph, rows: np.ndarray, labelled: np.ndarray, smoothness: float
 ) -> sparse.csr_matrix:
     """Return the weights that the step moves towards, over the anchors of the initial graph."""
     means = (current.weights.T @ rows) / current.degrees[:, None]

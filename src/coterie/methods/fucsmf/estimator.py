@@ -20,13 +20,7 @@ from coterie.graph.metric import KINDS
 from coterie.methods.base import Assignment, Clusterer
 from coterie.methods.fucsmf import labels as labelling
 from coterie.methods.fucsmf.adapt import adapt_graph
-from coterie.methods.fucsmf.anchors import (
-    PLACEMENTS,
-    AnchorView,
-    AnchorViews,
-    check_anchors,
-    fit_anchors,
-)
+from coterie.methods.fucsmf.anchors import PLACEMENTS, AnchorView, AnchorViews, check_anchors, fit_anchors
 from coterie.methods.fucsmf.options import FUCSMFOptions
 from coterie.methods.fucsmf.problem import AnchorGraph
 from coterie.methods.fucsmf.solver import Solution, solve
@@ -38,6 +32,8 @@ from coterie.store import below, versions
 
 _EVERY_ROW = 10_000
 _MANY_ANCHORS = 5000
+_VALUES = ("seed", "history", "objective", "gradient", "is_convex")
+_ARRAYS = ("labels", "classes", "label_distributions", "anchor_codes", "exemplar_indices")
 
 
 class FUCSMF(Clusterer):
@@ -411,39 +407,25 @@ class FUCSMF(Clusterer):
     # Saving
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        values = {
-            "seed": self.seed_,
-            "history": self.history_,
-            "objective": self.objective_,
-            "gradient": self.gradient_,
-            "curvature": self.curvature_,
-            "is_convex": self.is_convex_,
+        values = {name: getattr(self, f"{name}_") for name in (*_VALUES, "curvature")}
+        values |= {
             "scale": list(self.scaler_.modes_),
             "names": [[number, name] for number, name in self.names_.items()],
             "views": [[view.space.kind, *view.axes.shape, len(view.anchors)] for view in self.anchors_.parts],
         }
         arrays = module_arrays("anchors.", self.anchors_)
         arrays |= {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
-        arrays |= {
-            "labels": self.labels_,
-            "classes": self.classes_,
-            "label_distributions": self.label_distributions_,
-            "anchor_codes": self.anchor_codes_,
-            "exemplar_indices": self.exemplar_indices_,
-        }
-        return values, arrays
+        return values, arrays | {name: getattr(self, f"{name}_") for name in _ARRAYS}
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        self.seed_, self.history_ = values["seed"], values["history"]
-        self.objective_, self.gradient_ = values["objective"], values["gradient"]
-        self._curvature, self.is_convex_ = values["curvature"], values["is_convex"]
+        stored = {name: values[name] for name in _VALUES} | {name: arrays[name] for name in _ARRAYS}
+        for name, value in stored.items():
+            setattr(self, f"{name}_", value)
+        self._curvature = values["curvature"]
         self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
         with unfilled():
             views = [AnchorView(*shape) for shape in values["views"]]
         self.anchors_ = AnchorViews(self.scaler_, views, self.n_nearest)
         load_arrays("anchors.", self.anchors_, arrays)
-        self.classes_ = arrays["classes"]
         self.names_ = {int(number): str(name) for number, name in values.get("names", [])}
-        self.labels_, self.label_distributions_ = arrays["labels"], arrays["label_distributions"]
-        self.anchor_codes_, self.exemplar_indices_ = arrays["anchor_codes"], arrays["exemplar_indices"]
         self._set_derived()

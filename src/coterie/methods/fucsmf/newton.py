@@ -32,18 +32,11 @@ _CUTOFF = 0.5
 
 @dataclass(frozen=True)
 class Newton:
-    """The Newton step of a graph; its inverse without the middle term is 1 / rest + left @ right.
-
-    Attributes
-    ----------
-    rest : float
-    left : Tensor of shape (m, r), float32
-    right : Tensor of shape (r, m), float32
-    """
+    """The Newton step of a graph; its inverse without the middle term is 1 / rest + left @ right."""
 
     rest: float
-    left: Tensor
-    right: Tensor
+    left: Tensor  # (m, r), float32
+    right: Tensor  # (r, m), float32
 
     @classmethod
     def of(cls, gram: sparse.csr_matrix, degrees: np.ndarray, smoothness: float) -> Newton:

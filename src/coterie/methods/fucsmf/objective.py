@@ -38,21 +38,12 @@ class Links:
     The first sum is over must-links, the second over cannot-links, where :math:`C = I - 11'/c` subtracts the mean
     over the classes: two rows of one class add up to more than two of different classes (spec fucsmf 2.9). Both are
     convex.
-
-    Attributes
-    ----------
-    together, apart : sparse matrix of shape (e, e)
-        The quadratic forms, mu included.
-    gradient_at_zero : ndarray of shape (e, c)
-        Half the gradient at zero, from pairs with a labelled row.
-    constant : float
-        The value at zero.
     """
 
-    together: sparse.csr_matrix
-    apart: sparse.csr_matrix
-    gradient_at_zero: np.ndarray
-    constant: float
+    together: sparse.csr_matrix  # (e, e), the quadratic form of the must-links, mu included
+    apart: sparse.csr_matrix  # (e, e), that of the cannot-links
+    gradient_at_zero: np.ndarray  # (e, c), half the gradient at zero, from pairs with a labelled row
+    constant: float  # the value at zero
 
     def product(self, groups: np.ndarray) -> np.ndarray:
         """Return the quadratic form times groups, (e, c)."""
@@ -66,23 +57,12 @@ def centred(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Direction:
-    """A change of the variables, with the products the objective needs.
+    """A change of the variables, with the products the objective needs."""
 
-    Attributes
-    ----------
-    x : ndarray of shape (m + e, c)
-    dual : ndarray of shape (m + e, c)
-        Z'Z of the rows without groups times T; the groups times their sizes.
-    anchor_sums : ndarray of shape (m, c)
-        The change of Z'V.
-    link_gradient : ndarray of shape (e, c)
-        The change of half the links' gradient.
-    """
-
-    x: np.ndarray
-    dual: np.ndarray
-    anchor_sums: np.ndarray
-    link_gradient: np.ndarray
+    x: np.ndarray  # (m + e, c)
+    dual: np.ndarray  # (m + e, c), Z'Z of the rows without groups times T; the groups times their sizes
+    anchor_sums: np.ndarray  # (m, c), the change of Z'V
+    link_gradient: np.ndarray  # (e, c), the change of half the links' gradient
 
     def plus(self, factor: float, other: Direction) -> Direction:
         """Return self + factor * other."""
@@ -100,45 +80,24 @@ class Direction:
 
 @dataclass(frozen=True)
 class Point:
-    """A state of the search: the variables `at`, with the labelled rows in its sums, and V'V, (c, c)."""
+    """A state of the search."""
 
-    at: Direction
-    scatter: np.ndarray
+    at: Direction  # the variables, with the labelled rows in the sums
+    scatter: np.ndarray  # (c, c), V'V
 
 
 @dataclass(frozen=True)
 class Objective:
-    """f as a function of T and the groups.
+    """f as a function of T and the groups."""
 
-    Attributes
-    ----------
-    smoothness : float
-        lambda.
-    gram : sparse matrix of shape (m, m)
-        Z'Z of the unlabelled rows without groups.
-    degrees : ndarray of shape (m,)
-        The column sums of Z over all rows, all above zero.
-    groups : sparse matrix of shape (e, m)
-        The sum of the rows of Z in each group.
-    sizes : ndarray of shape (e,)
-        Rows in each group.
-    labelled_sums : ndarray of shape (m, c)
-        Z'V of the labelled rows.
-    labelled_scatter : ndarray of shape (c, c)
-        V'V of the labelled rows.
-    constant : float
-        The squared norm of B.
-    links : Links
-    """
-
-    smoothness: float
-    gram: sparse.csr_matrix
-    degrees: np.ndarray
-    groups: sparse.csr_matrix
-    sizes: np.ndarray
-    labelled_sums: np.ndarray
-    labelled_scatter: np.ndarray
-    constant: float
+    smoothness: float  # lambda
+    gram: sparse.csr_matrix  # (m, m), Z'Z of the unlabelled rows without groups
+    degrees: np.ndarray  # (m,), column sums of Z over all rows, all above zero
+    groups: sparse.csr_matrix  # (e, m), the sum of the rows of Z in each group
+    sizes: np.ndarray  # (e,), rows in each group
+    labelled_sums: np.ndarray  # (m, c), Z'V of the labelled rows
+    labelled_scatter: np.ndarray  # (c, c), V'V of the labelled rows
+    constant: float  # the squared norm of B
     links: Links
 
     @property

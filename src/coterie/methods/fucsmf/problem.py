@@ -22,24 +22,12 @@ _ROWS_PER_ANCHOR = 10
 
 @dataclass(frozen=True)
 class AnchorGraph:
-    """An anchor graph with the products that every solve needs.
+    """An anchor graph with the products that every solve needs."""
 
-    Attributes
-    ----------
-    weights : sparse matrix of shape (n, m)
-        Z; rows sum to one, and every anchor has a row.
-    used : ndarray of bool
-        Which of all anchors have a row; the others are left out of Z.
-    degrees : ndarray of shape (m,)
-        Column sums of Z.
-    gram : sparse matrix of shape (m, m)
-        Z'Z.
-    """
-
-    weights: sparse.csr_matrix
-    used: np.ndarray
-    degrees: np.ndarray
-    gram: sparse.csr_matrix
+    weights: sparse.csr_matrix  # Z (n, m); rows sum to one, and every anchor has a row
+    used: np.ndarray  # which of all anchors have a row; the others are left out of Z
+    degrees: np.ndarray  # (m,), column sums of Z
+    gram: sparse.csr_matrix  # (m, m), Z'Z
     _newton: dict[float, Newton] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -164,11 +152,7 @@ def _quadratic(
 
 
 def recover_rows(
-    graph: AnchorGraph,
-    known: Supervision,
-    lengths: np.ndarray,
-    anchor_codes: np.ndarray,
-    groups: np.ndarray,
+    graph: AnchorGraph, known: Supervision, lengths: np.ndarray, anchor_codes: np.ndarray, groups: np.ndarray
 ) -> np.ndarray:
     """Return V, (n, c): labelled rows as given, linked rows as their group, the others from their anchors."""
     rows = (as_tensor(graph.weights) @ torch.from_numpy(anchor_codes)).numpy()

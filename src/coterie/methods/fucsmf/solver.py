@@ -24,21 +24,21 @@ _FEW_LABELS = 0.01
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where the search ended; `gradient_norm` is that of the gradient in the space of rows."""
+    """Where the search ended."""
 
     point: Point
     value: float
-    gradient_norm: float
+    gradient_norm: float  # of the gradient in the space of rows
     history: list[dict[str, Any]]
     converged: bool
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The class scores of all rows, V (n, c), and of the anchors, T (m, c): a new row with weights z is z T."""
+    """The class scores of rows and anchors."""
 
-    rows: np.ndarray
-    anchor_codes: np.ndarray
+    rows: np.ndarray  # V (n, c)
+    anchor_codes: np.ndarray  # T (m, c); the scores of a new row with weights z are z T
     objective: Objective
     minimum: Minimum
 
@@ -80,12 +80,7 @@ def _few_labels(known: Supervision, objective: Objective) -> bool:
 
 
 def minimise(
-    objective: Objective,
-    start: np.ndarray | None,
-    *,
-    tol: float,
-    max_iter: int,
-    newton: Newton | None = None,
+    objective: Objective, start: np.ndarray | None, *, tol: float, max_iter: int, newton: Newton | None = None
 ) -> Minimum:
     """Minimise the objective from `start`, (m + e, c), or from zero, by Polak-Ribiere conjugate gradients.
 

@@ -23,22 +23,12 @@ _PSEUDO_LABELS_PER_CLASS = 5
 
 @dataclass(frozen=True)
 class Supervision:
-    """Labels and links of rows, without contradictions.
+    """Labels and links of rows, without contradictions."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n,)
-        Class index of each row, -1 where unlabelled; labels have been propagated along must-links.
-    group : ndarray of shape (n,)
-        Number of the group of an unlabelled row with links, else -1. Rows of a group share one variable.
-    together, apart : ndarray of shape (pairs, 2)
-        Soft links.
-    """
-
-    codes: np.ndarray
-    group: np.ndarray
-    together: np.ndarray
-    apart: np.ndarray
+    codes: np.ndarray  # (n,), class index, -1 where unlabelled; propagated along must-links
+    group: np.ndarray  # (n,), group of an unlabelled row with links, else -1; its rows share one variable
+    together: np.ndarray  # (pairs, 2), must-links that are penalties
+    apart: np.ndarray  # (pairs, 2), cannot-links
 
     @property
     def labelled(self) -> np.ndarray:

@@ -41,6 +41,7 @@ from coterie.ops.distributed_rows import agreed, gathered
 from coterie.store import below, versions
 
 OUTLIER = -1
+_ARRAYS = ("labels", "confidence", "outlier_score", "exemplar_indices")
 
 
 class RowLabels(NamedTuple):
@@ -384,14 +385,8 @@ class GraphClustering(Clusterer):
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         values, arrays = self.index_.state()
         arrays = {f"index.{name}": array for name, array in arrays.items()}
-        arrays |= {
-            "labels": self.labels_,
-            "confidence": self.confidence_,
-            "outlier_score": self.outlier_score_,
-            "exemplar_indices": self.exemplar_indices_,
-            "levels.leaves": self.levels_.leaves,
-            "levels.merges": self.levels_.merges,
-        }
+        arrays |= {name: getattr(self, f"{name}_") for name in _ARRAYS}
+        arrays |= {"levels.leaves": self.levels_.leaves, "levels.merges": self.levels_.merges}
         fitted = {
             "seed": self.seed_,
             "index": values,
@@ -404,8 +399,7 @@ class GraphClustering(Clusterer):
         self.seed_, self.history_ = values["seed"], values["history"]
         self.quality_ = Quality(**values["quality"])
         self.index_ = GraphIndex.from_state(values["index"], below("index.", arrays), self.view_dims_in_)
-        self.labels_, self.confidence_ = arrays["labels"], arrays["confidence"]
-        self.outlier_score_ = arrays["outlier_score"]
-        self.exemplar_indices_ = arrays["exemplar_indices"]
+        for name in _ARRAYS:
+            setattr(self, f"{name}_", arrays[name])
         self.levels_ = Levels(arrays["levels.leaves"], arrays["levels.merges"])
         self._set_derived()

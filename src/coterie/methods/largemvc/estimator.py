@@ -29,10 +29,9 @@ from coterie.graph.views import JoinedGraph
 from coterie.methods.costs import CostClusterer
 from coterie.methods.largemvc import fitting
 from coterie.methods.largemvc.features import ColumnFeatures, ConcatenatedFeatures, LandmarkFeatures
-from coterie.methods.largemvc.inputs import FeatureBatch, Inputs
+from coterie.methods.largemvc.inputs import FeatureBatch, Inputs, Passes
 from coterie.methods.largemvc.network import UnfoldedNetwork
 from coterie.methods.largemvc.options import LargeMvCNetOptions
-from coterie.methods.largemvc.passes import Passes
 from coterie.methods.largemvc.training import LargeMvCTask
 from coterie.methods.options import Options
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, whole
@@ -43,6 +42,8 @@ from coterie.ops.memberships import calibrated_tau
 from coterie.store import below, versions
 
 _CORRUPT_WEIGHT = 0.5
+_VALUES = ("seed", "tau", "inertia", "history")
+_ARRAYS = ("labels", "exemplar_indices", "row_weights", "noise", "view_weights", "view_agreement")
 
 
 @dataclass(frozen=True)
@@ -381,17 +382,14 @@ class LargeMvCNet(CostClusterer):
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
         batches = self.inputs_.stream(data, self.inputs_.chunks(data))
-        for _, last, distances in fitting.encode(self.network_, batches, self._centers):
-            yield last.codes, distances
+        for encoded in fitting.encode(self.network_, batches, self._centers):
+            yield encoded.codes, encoded.distances
 
     # Saving
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        values = {
-            "seed": self.seed_,
-            "tau": self.tau_,
-            "inertia": self.inertia_,
-            "history": self.history_,
+        values = {name: getattr(self, f"{name}_") for name in _VALUES}
+        values |= {
             "scale": list(self.scaler_.modes_),
             "widths": self.inputs_.widths,
             "concatenated": self.inputs_.concatenated is not None,
@@ -399,24 +397,18 @@ class LargeMvCNet(CostClusterer):
         }
         arrays = module_arrays("network.", self.network_) | module_arrays("inputs.", self.inputs_)
         arrays |= {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
-        arrays |= {
-            "centers": self.cluster_centers_,
-            "labels": self.labels_,
-            "exemplar_indices": self.exemplar_indices_,
-            "row_weights": self.row_weights_,
-            "noise": self.noise_,
-            "view_weights": self.view_weights_,
-            "view_agreement": self.view_agreement_,
-        }
-        return values, arrays
+        arrays |= {name: getattr(self, f"{name}_") for name in _ARRAYS}
+        return values, arrays | {"centers": self.cluster_centers_}
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         if "beside" in values:  # the name of the concatenated views in version 0.1
             values = {**values, "concatenated": values["beside"]}
             arrays = {name.replace("inputs.beside.", "inputs.concatenated."): x for name, x in arrays.items()}
         device = resolve_device(self.device)
-        self.seed_, self.tau_, self.inertia_ = values["seed"], values["tau"], values["inertia"]
-        self.history_ = values["history"]
+        stored = {name: values[name] for name in _VALUES} | {name: arrays[name] for name in _ARRAYS}
+        for name, value in stored.items():
+            setattr(self, f"{name}_", value)
+        self.noise_ = self.noise_.astype(bool)
         self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
         sizes = list(zip(values["widths"], self.view_dims_in_, strict=False))
         with unfilled():
@@ -437,7 +429,4 @@ class LargeMvCNet(CostClusterer):
         load_arrays("network.", self.network_, arrays)
         self.inputs_.to(device), self.network_.to(device)
         self._centers = torch.tensor(arrays["centers"], device=device)
-        self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]
-        self.row_weights_, self.noise_ = arrays["row_weights"], arrays["noise"].astype(bool)
-        self.view_weights_, self.view_agreement_ = arrays["view_weights"], arrays["view_agreement"]
         self._set_derived()

@@ -7,6 +7,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -18,10 +19,9 @@ from coterie.data import Scaler
 from coterie.graph.scaling import Sample
 from coterie.methods.largemvc import objective
 from coterie.methods.largemvc.features import ColumnFeatures, ConcatenatedFeatures, LandmarkFeatures
-from coterie.methods.largemvc.inputs import FeatureBatch, Inputs
-from coterie.methods.largemvc.network import AnchorModule, Layer, UnfoldedNetwork, inverse_softplus
+from coterie.methods.largemvc.inputs import FeatureBatch, Inputs, Passes
+from coterie.methods.largemvc.network import AnchorModule, UnfoldedNetwork, inverse_softplus
 from coterie.methods.largemvc.options import LargeMvCNetOptions
-from coterie.methods.largemvc.passes import Passes
 from coterie.methods.largemvc.rows import Rows, SparseRows, dense, scores, squares, sums
 from coterie.nn.forward import FORWARD_ROWS
 from coterie.ops.anchors import tied
@@ -176,11 +176,18 @@ def place_centers(
     return kmeans(codes, n_clusters, generator=generator, start=means, quiet=True).centers
 
 
+class Encoded(NamedTuple):
+    """A batch with its codes, row weights and squared distances to the centres."""
+
+    batch: FeatureBatch
+    codes: Tensor  # (b, m)
+    weights: Tensor  # (b, v)
+    distances: Tensor  # (b, c)
+
+
 @torch.no_grad()
-def encode(
-    network: UnfoldedNetwork, data: Iterable[FeatureBatch], centers: Tensor
-) -> Iterator[tuple[FeatureBatch, Layer, Tensor]]:
-    """Yield batches, the last layer's output for them, and squared distances to the centres, (b, c).
+def encode(network: UnfoldedNetwork, data: Iterable[FeatureBatch], centers: Tensor) -> Iterator[Encoded]:
+    """Run all layers over batches.
 
     The layers run in double precision: some processors round narrow products differently from row to row, and a row
     must get the same code alone as in a batch.
@@ -191,32 +198,19 @@ def encode(
         padded = batch.padded(-n_rows % FORWARD_ROWS).double()
         last = exact(padded.rows, padded.present)[-1]
         distances = squared_distances(last.unit_codes(), places)
-        yield batch, last.head(n_rows).single(), distances[:n_rows].float()
+        yield Encoded(batch, *(x[:n_rows].float() for x in (last.codes, last.weights, distances)))
 
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """The outcome of one pass over all rows.
+    """The outcome of one pass over all rows."""
 
-    Attributes
-    ----------
-    labels : ndarray of shape (n,)
-    weights : ndarray of shape (n, v)
-        Weight of each row in each view; 0 where the view is missing or ignored.
-    corrupt : ndarray of bool, shape (n, v)
-    exemplars : ndarray of shape (c,)
-        The rows nearest to the centres, complete and sound where possible.
-    inertia : float
-    explained : ndarray of shape (v,)
-        Share of each view that the codes explain.
-    """
-
-    labels: np.ndarray
-    weights: np.ndarray
-    corrupt: np.ndarray
-    exemplars: np.ndarray
+    labels: np.ndarray  # (n,)
+    weights: np.ndarray  # (n, v), 0 where a view is missing or ignored
+    corrupt: np.ndarray  # (n, v), bool
+    exemplars: np.ndarray  # (c,), the rows nearest to the centres, complete and sound where possible
     inertia: float
-    explained: np.ndarray
+    explained: np.ndarray  # (v,), share of each view that the codes explain
 
 
 @torch.no_grad()
@@ -230,7 +224,7 @@ def label_rows(
     weights, corrupt = np.zeros(shape, np.float32), np.zeros(shape, bool)
     residual, total = torch.zeros(2, len(network.widths), dtype=torch.float64, device=centers.device)
     nearest_sound, nearest_any = (NearestRows(len(centers), first) for _ in range(2))
-    for batch, last, distances in encode(network, data, centers):
+    for batch, codes, row_weights, distances in encode(network, data, centers):
         closest = distances.min(1)
         complete = (batch.present[:, : shape[1]][:, ~data.inputs.idle] > 0).all(1)
         nearest_sound.add(distances.masked_fill(~complete[:, None], torch.inf))
@@ -239,9 +233,9 @@ def label_rows(
         first = part.stop
         inertia += float(closest.values.double().sum())
         labels[part] = closest.indices.cpu().numpy()
-        weights[part] = (last.weights * batch.present)[:, : shape[1]].cpu().numpy()
+        weights[part] = (row_weights * batch.present)[:, : shape[1]].cpu().numpy()
         corrupt[part] = batch.corrupt.cpu().numpy()
-        residuals = network.residuals(batch.rows, last.codes, network.n_layers)
+        residuals = network.residuals(batch.rows, codes, network.n_layers)
         residual += (residuals.square() * batch.present).sum(0)
         total += torch.stack([batch.present[:, v] @ squares(x) for v, x in enumerate(batch.rows)])
     residual, total = collectives.sum(torch.stack([residual, total]))

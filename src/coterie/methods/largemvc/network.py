@@ -102,31 +102,12 @@ class AnchorModule:
 
 @dataclass(frozen=True)
 class Layer:
-    """The output of a layer for a batch.
+    """The output of a layer for a batch."""
 
-    Attributes
-    ----------
-    codes : Tensor of shape (b, m)
-    weights : Tensor of shape (b, v)
-        Weights of the rows in each view; 1 where there is no noise step.
-    mean : Tensor of shape (b, m)
-        Mean of the views' proposals, before the threshold.
-    residuals : Tensor of shape (b, v)
-        |x - h P| with the layer's own anchors.
-    """
-
-    codes: Tensor
-    weights: Tensor
-    mean: Tensor
-    residuals: Tensor
-
-    def head(self, n_rows: int) -> Layer:
-        """Return the output for the first rows."""
-        return Layer(self.codes[:n_rows], self.weights[:n_rows], self.mean[:n_rows], self.residuals[:n_rows])
-
-    def single(self) -> Layer:
-        """Convert to single precision."""
-        return Layer(self.codes.float(), self.weights.float(), self.mean.float(), self.residuals.float())
+    codes: Tensor  # (b, m)
+    weights: Tensor  # (b, v), weights of the rows in each view; 1 without a noise step
+    mean: Tensor  # (b, m), mean of the views' proposals, before the threshold
+    residuals: Tensor  # (b, v), |x - h P| with the layer's own anchors
 
     def unit_codes(self) -> Tensor:
         """Return codes of unit norm, (b, m); where the threshold left nothing, the mean before it (spec 6)."""
