@@ -7,14 +7,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from coterie.collectives import Collectives
 from coterie.data import Scaler, Views
 from coterie.data.batches import Batches
 from coterie.engine.device import resolve_device
@@ -54,6 +53,13 @@ class ComparedSample:
     scaled: list[Tensor]
     batch: FeatureBatch
     n_neighbors: int
+
+
+class InitialPartition(NamedTuple):
+    """Labels of the sample, (s,), one cluster per anchor, and the share of the edge weight inside clusters."""
+
+    labels: np.ndarray
+    inside: float
 
 
 class LargeMvCNet(CostClusterer):
@@ -223,12 +229,12 @@ class LargeMvCNet(CostClusterer):
         return self.n_clusters_ if self.n_anchors == "auto" else int(self.n_anchors)
 
     def _fit(self, data: Views) -> None:
-        generator, together = torch.Generator().manual_seed(self.seed_), current_collectives()
+        generator = torch.Generator().manual_seed(self.seed_)
         compared = self._compare(data, generator)
         graph = self._build_graph(compared, generator)
-        initial = agreed(self._partition(compared, graph, generator), together)
-        passes = self._train(data, compared, initial, together)
-        rows = self._label(passes, compared, graph, initial, generator, together)
+        initial = self._partition(compared, graph, generator)
+        passes = self._train(data, compared, initial)
+        rows = self._label(passes, compared, initial, generator)
         self._describe(rows, compared)
 
     def _compare(self, data: Views, generator: torch.Generator) -> ComparedSample:
@@ -253,34 +259,29 @@ class LargeMvCNet(CostClusterer):
 
     def _partition(
         self, compared: ComparedSample, graph: JoinedGraph, generator: torch.Generator
-    ) -> np.ndarray:
-        """Partition the sample into one cluster per anchor, (s,)."""
+    ) -> InitialPartition:
+        m = self._code_length()
         if self._options_in_effect().init == "graph":
-            return partition_views(graph, self._code_length(), seed=self.seed_)
-        return fitting.kmeans_labels(compared.batch, self._code_length(), generator=generator)
+            labels = partition_views(graph, m, seed=self.seed_)
+        else:
+            labels = fitting.kmeans_labels(compared.batch, m, generator=generator)
+        labels = agreed(labels, current_collectives())
+        return InitialPartition(labels, share_inside(graph.matrix, labels, m))
 
-    def _train(
-        self, data: Views, compared: ComparedSample, initial: np.ndarray, collectives: Collectives
-    ) -> Passes:
+    def _train(self, data: Views, compared: ComparedSample, initial: InitialPartition) -> Passes:
         """Initialise the network, train it for `max_epochs`, and sweep over all rows once per layer."""
-        options: LargeMvCNetOptions = self._options_in_effect()
-        self.network_ = self._build_network().to(self.inputs_.idle.device)
-        labels = torch.from_numpy(initial).to(self.inputs_.idle.device)
+        options, collectives = self._options_in_effect(), current_collectives()
+        device = self.inputs_.idle.device
+        self.network_ = self._build_network().to(device)
+        labels = torch.from_numpy(initial.labels).to(device)
         alpha = fitting.initialise(self.network_, compared.batch, labels, options)
         self.history_ = []
         if self.max_epochs:
-            self._run_epochs(data, alpha, compared.sample.fingerprint(), collectives)
+            self._run_epochs(data, alpha, compared.sample.fingerprint())
         passes = Passes(self.inputs_, data, collectives)
         for layer in range(self.n_layers):
             started = time.perf_counter()
-            value = fitting.sweep(
-                self.network_,
-                passes,
-                layer,
-                alpha=alpha,
-                fixed=options.fixed_anchors,
-                collectives=collectives,
-            )
+            value = fitting.sweep(self.network_, passes, layer, alpha=alpha, fixed=options.fixed_anchors)
             record = {"sweep": layer, "phase": "sweep", "objective": value}
             self.history_.append({**record, "seconds": time.perf_counter() - started})
         return passes
@@ -294,20 +295,14 @@ class LargeMvCNet(CostClusterer):
             per_view=self._options_in_effect().per_view_threshold,
         )
 
-    def _run_epochs(self, data: Views, alpha: float, checksum: int, collectives: Collectives) -> None:
+    def _run_epochs(self, data: Views, alpha: float, checksum: int) -> None:
         """Train R, U and the thresholds by gradient steps."""
+        collectives, unscaled = current_collectives(), Scaler("none").fit(data)
         batches = Batches(
-            data,
-            Scaler("none").fit(data),
-            batch_size=self.batch_size,
-            seed=self.seed_,
-            collectives=collectives,
+            data, unscaled, batch_size=self.batch_size, seed=self.seed_, collectives=collectives
         )
-        options = self._options_in_effect()
         loop = Loop(
-            LargeMvCTask(
-                self.network_, self.inputs_, data, alpha=alpha, options=options, collectives=collectives
-            ),
+            LargeMvCTask(self.network_, self.inputs_, data, alpha, self._options_in_effect(), collectives),
             batches.epoch,
             per_epoch=batches.per_epoch,
             max_epochs=self.max_epochs,
@@ -318,23 +313,17 @@ class LargeMvCNet(CostClusterer):
         self.history_ = list(loop.history)
 
     def _label(
-        self,
-        passes: Passes,
-        compared: ComparedSample,
-        graph: JoinedGraph,
-        initial: np.ndarray,
-        generator: torch.Generator,
-        collectives: Collectives,
+        self, passes: Passes, compared: ComparedSample, initial: InitialPartition, generator: torch.Generator
     ) -> fitting.LabelledRows:
         """Place the centres and calibrate the memberships on the sample, then label every row."""
-        batch, m = compared.batch, self._code_length()
+        batch = compared.batch
         with torch.no_grad():
             codes = self.network_(batch.rows, batch.present)[-1].unit_codes()
-        start = torch.from_numpy(initial).to(codes.device) if m == self.n_clusters_ else None
+        as_many = self._code_length() == self.n_clusters_
+        start = torch.from_numpy(initial.labels).to(codes.device) if as_many else None
         self._centers = fitting.place_centers(codes, start, self.n_clusters_, generator=generator)
-        inside = share_inside(graph.matrix, initial, m)
-        self.tau_ = calibrated_tau(squared_distances(codes, self._centers), inside)
-        return fitting.label_rows(self.network_, passes, self._centers, collectives)
+        self.tau_ = calibrated_tau(squared_distances(codes, self._centers), initial.inside)
+        return fitting.label_rows(self.network_, passes, self._centers)
 
     def _describe(self, rows: fitting.LabelledRows, compared: ComparedSample) -> None:
         self.labels_, self.exemplar_indices_, self.inertia_ = rows.labels, rows.exemplars, rows.inertia

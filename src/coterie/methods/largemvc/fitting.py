@@ -14,7 +14,6 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from coterie.collectives import ALONE, Collectives
 from coterie.data import Scaler
 from coterie.graph.scaling import Sample
 from coterie.methods.largemvc import objective
@@ -135,15 +134,7 @@ def _quantiles(residuals: Tensor, present: Tensor, q: float) -> Tensor:
 
 
 @torch.no_grad()
-def sweep(
-    network: UnfoldedNetwork,
-    data: Iterable[FeatureBatch],
-    layer: int,
-    *,
-    alpha: float,
-    fixed: bool = False,
-    collectives: Collectives = ALONE,
-) -> float:
+def sweep(network: UnfoldedNetwork, data: Passes, layer: int, *, alpha: float, fixed: bool = False) -> float:
     """Run one layer over all rows and set the anchors of the next; return J per row before the anchor step.
 
     Every batch goes through the earlier layers again, so that only sums of the anchors' size are kept (spec 2.8).
@@ -157,8 +148,8 @@ def sweep(
         limit = torch.full_like(last.residuals[0], torch.inf) if beta is None else beta
         value = objective.objective(last.residuals, last.codes, batch.present, alpha=alpha, beta=limit)
         total += torch.tensor([float(value), len(batch.present)], dtype=torch.float64)
-    total = collectives.sum(total)
-    network.set_anchors(layer + 1, network.anchors(layer) if fixed else module.step(collectives))
+    total = data.collectives.sum(total)
+    network.set_anchors(layer + 1, network.anchors(layer) if fixed else module.step(data.collectives))
     return float(total[0] / total[1])
 
 
@@ -214,11 +205,10 @@ class LabelledRows:
 
 
 @torch.no_grad()
-def label_rows(
-    network: UnfoldedNetwork, data: Passes, centers: Tensor, collectives: Collectives = ALONE
-) -> LabelledRows:
+def label_rows(network: UnfoldedNetwork, data: Passes, centers: Tensor) -> LabelledRows:
     """Label all rows by their nearest centre, in one pass."""
     shape, first, inertia = (data.views.n_rows, data.views.n_views), data.first, 0.0
+    collectives = data.collectives
     # Filled in place: thousands of small arrays that stay would keep freed memory from going back.
     labels = np.zeros(shape[0], np.int64)
     weights, corrupt = np.zeros(shape, np.float32), np.zeros(shape, bool)

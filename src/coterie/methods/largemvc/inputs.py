@@ -162,7 +162,7 @@ class Passes:
     def __init__(
         self, inputs: Inputs, views: Views, collectives: Collectives = ALONE, cache_bytes: int | None = None
     ) -> None:
-        self.inputs, self.views = inputs, views
+        self.inputs, self.views, self.collectives = inputs, views, collectives
         self.cache_bytes = _CACHE_BYTES if cache_bytes is None else cache_bytes
         self.chunks = inputs.chunks(views, collectives)
         self._cache: RowCache | None = None

@@ -31,7 +31,6 @@ class LargeMvCTask:
         network: UnfoldedNetwork,
         inputs: Inputs,
         views: Views,
-        *,
         alpha: float,
         options: LargeMvCNetOptions,
         collectives: Collectives = ALONE,
