@@ -323,8 +323,8 @@ class FUCSMF(Clusterer):
             )
         self.classes_ = np.arange(self.n_clusters_)
         warnings.warn(
-            "FUCSMF has no labels: the rows were clustered on the graph, and rows in the middle of each cluster "
-            "stand in for labels. The clusters have no names, and the answer is only as good as those rows.",
+            "FUCSMF has no labels: the rows were clustered on the graph, and the most central rows of each cluster "
+            "are pseudo-labels. The clusters have no names, and the result is only as good as these rows.",
             UserWarning,
             stacklevel=4,
         )

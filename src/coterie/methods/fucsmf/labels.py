@@ -35,8 +35,8 @@ def fill_unreached_rows(
     if not len(unreached):
         return rows
     warnings.warn(
-        f"{len(unreached)} rows (the first is row {unreached[0]}) hang together with no labelled row; they took the "
-        "class of the nearest rows that do. Label one of them, or raise n_nearest.",
+        f"{len(unreached)} rows (the first is row {unreached[0]}) are connected to no labelled row; they took the "
+        "class of the nearest rows that are. Label one of them, or raise n_nearest.",
         UserWarning,
         stacklevel=4,
     )

@@ -169,7 +169,7 @@ def _propagate(codes: np.ndarray, component: np.ndarray) -> np.ndarray:
         row, other = sorted((int(clash[0]), int(first[component[clash[0]]])))
         raise InputError(
             f"Rows {row} and {other} must be together by must_link but have different labels; "
-            "take back one of the labels or a link between them."
+            "remove one of the labels or a link between them."
         )
     return np.where(first[component] >= 0, codes[first[component]], -1)
 
@@ -180,14 +180,14 @@ def _check_cannot_links(codes: np.ndarray, component: np.ndarray, cannot_link: n
     if len(linked):
         row, other = cannot_link[linked[0]]
         raise InputError(
-            f"Rows {row} and {other} are in cannot_link, but must_link ties them; take back one of the links."
+            f"Rows {row} and {other} are in cannot_link, but must_link connects them; remove one of the links."
         )
     alike = np.flatnonzero((codes[left] >= 0) & (codes[left] == codes[right]))
     if len(alike):
         row, other = cannot_link[alike[0]]
         raise InputError(
             f"Rows {row} and {other} are in cannot_link but have the same label, given or passed on by must_link; "
-            "take back the link or one of the labels."
+            "remove the link or one of the labels."
         )
 
 
