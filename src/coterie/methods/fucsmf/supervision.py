@@ -180,7 +180,7 @@ def _check_cannot_links(codes: np.ndarray, component: np.ndarray, cannot_link: n
     if len(linked):
         row, other = cannot_link[linked[0]]
         raise InputError(
-            f"Rows {row} and {other} are in cannot_link, but must_link connects them; remove one of the links."
+            f"Rows {row} and {other} are in cannot_link, but must_link ties them; remove one of the links."
         )
     alike = np.flatnonzero((codes[left] >= 0) & (codes[left] == codes[right]))
     if len(alike):
