@@ -21,7 +21,7 @@ from benchmarks.records import add_record, is_recorded, machine, measured, read_
 from benchmarks.sets import SETS
 from coterie import FUCSMF
 from coterie.data.autoscale import fit_scaler
-from coterie.methods.fucsmf.problem import Graph
+from coterie.methods.fucsmf.problem import AnchorGraph
 
 COUNTS = (1, 5, 10, 0.3)
 _DENSE_ROWS = 3000
@@ -77,7 +77,7 @@ def draws(classes: np.ndarray, count: float, n_draws: int) -> Iterator[np.ndarra
         yield y
 
 
-def harmonic(graph: Graph, y: np.ndarray) -> np.ndarray:
+def harmonic(graph: AnchorGraph, y: np.ndarray) -> np.ndarray:
     """Return the labels of the harmonic solution on the same graph: every free row is the mean of its neighbours.
 
     A free row is z T again, and (Lambda - Z_U' Z_U) T = Z_L' Y; conjugate gradients solve it.

@@ -19,11 +19,12 @@ from benchmarks.labels import draws
 from benchmarks.records import add_record, machine, peak_mb
 from benchmarks.sets import SETS
 from coterie import FUCSMF
-from coterie.methods.fucsmf import graph as graphs
-from coterie.methods.fucsmf.knowledge import Knowledge, gather
-from coterie.methods.fucsmf.problem import Graph, label_sizes
-from coterie.methods.fucsmf.solving import Terms, solve
-from coterie.methods.refine import ENOUGH
+from coterie.methods.fucsmf import FUCSMFOptions
+from coterie.methods.fucsmf.anchors import CHUNK
+from coterie.methods.fucsmf.problem import AnchorGraph, label_lengths
+from coterie.methods.fucsmf.solver import solve
+from coterie.methods.fucsmf.supervision import Supervision, combine
+from coterie.methods.refine import TOLERANCE
 
 _TOL = 1e-6
 
@@ -35,7 +36,7 @@ class RowSpace:
         self.weights, self.lam, self.free = weights, smoothness, codes < 0
         self.degrees = np.asarray(weights.sum(axis=0)).ravel()[:, None]
         c = int(codes.max()) + 1
-        sizes = label_sizes(codes, c, "balanced")
+        sizes = label_lengths(codes, c, "balanced")
         self.known = np.where(codes[:, None] == np.arange(c), sizes, 0.0)
         self.evaluations = 0
 
@@ -75,7 +76,8 @@ def run_solve(folder: Path, n_anchors: int, name: str = "mnist") -> None:
     model.fit(views, y)
     figures: dict[str, Any] = {"data": name, "rows": views.n_rows, "anchors": n_anchors}
     figures |= _graph(model, views)
-    figures |= _solvers(model._graph, gather(y, *np.zeros((2, 0, 2), dtype=int), hard=True), model._terms())
+    known = combine(y, *np.zeros((2, 0, 2), dtype=int), hard=True)
+    figures |= _solvers(model._graph, known, model._options_in_effect())
     figures |= _refinements(model, classes, y)
     figures["ten more labels / solve"] = round(figures["ten more labels"] / figures["solve"], 2)
     X = views.read(slice(None))[0]
@@ -97,12 +99,12 @@ def _graph(model: FUCSMF, views: Any) -> dict[str, Any]:
     view, rows = model.anchors_.parts[0], torch.from_numpy(scaled)
 
     def bare() -> None:
-        for part in rows.split(graphs.CHUNK):
+        for part in rows.split(CHUNK):
             torch.mm(torch.mm(part, view.axes), view.anchors.T)
 
     def in_all_columns() -> None:
         anchors = rows[: len(view.anchors)]
-        for part in rows.split(graphs.CHUNK):
+        for part in rows.split(CHUNK):
             torch.mm(part, anchors.T)
 
     built, _ = _timed(lambda: model.anchors_.weights(views))
@@ -117,12 +119,14 @@ def _graph(model: FUCSMF, views: Any) -> dict[str, Any]:
     }
 
 
-def _solvers(graph: Graph, known: Knowledge, terms: Terms) -> dict[str, Any]:
+def _solvers(graph: AnchorGraph, known: Supervision, settings: FUCSMFOptions) -> dict[str, Any]:
     """Time our solve from zero beside scipy's over the rows, to the same gradient."""
     n_classes = int(known.codes.max()) + 1
-    seconds, answer = _timed(lambda: solve(Graph.of(graph.weights), known, n_classes, terms), times=3)
-    found = {"solve": seconds, "steps": len(answer.solution.history)}
-    problem = RowSpace(graph.weights, known.codes, terms.smoothness)
+    seconds, answer = _timed(
+        lambda: solve(AnchorGraph.of(graph.weights), known, n_classes, settings), times=3
+    )
+    found = {"solve": seconds, "steps": len(answer.minimum.history)}
+    problem = RowSpace(graph.weights, known.codes, settings.smoothness)
     zero = np.zeros(int(problem.free.sum()) * n_classes)
     target = float(np.abs(problem.value_and_gradient(answer.rows[problem.free].ravel())[1]).max())
     for method, options, extra in (
@@ -135,7 +139,7 @@ def _solvers(graph: Graph, known: Knowledge, terms: Terms) -> dict[str, Any]:
                 problem.value_and_gradient, zero, jac=True, method=method, options=options, **extra
             )
         )
-        gap = other.fun + graph.squared_norm - answer.solution.value
+        gap = other.fun + graph.squared_norm - answer.minimum.value
         found |= {
             f"{method} over the rows": seconds,
             f"{method} evaluations": problem.evaluations,
@@ -159,7 +163,7 @@ def _refinements(model: FUCSMF, classes: np.ndarray, y: np.ndarray) -> dict[str,
         best = np.inf
         for _ in range(3):
             model.set_params(options__tol=_TOL).relabel(y)
-            model.set_params(options__tol=ENOUGH)
+            model.set_params(options__tol=TOLERANCE)
             best = min(best, _timed(lambda more=more: model.relabel(more))[0])
         seconds.append(best)
     return {"ten more labels": round(float(np.median(seconds)), 4), "their steps": len(model.history_)}

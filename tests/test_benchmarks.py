@@ -24,7 +24,7 @@ from scipy import sparse
 
 from coterie import as_views, choose_k
 from coterie.errors import InputError
-from coterie.methods.fucsmf.problem import Graph
+from coterie.methods.fucsmf.problem import AnchorGraph
 from coterie.methods.mvsib.settings import Settings
 from coterie.methods.run_setup import RunSettings
 
@@ -271,7 +271,7 @@ def test_the_harmonic_solution_is_the_mean_of_its_neighbours():
     free = y < 0
     known = np.eye(3)[y[~free]]
     expected = np.linalg.solve(np.eye(free.sum()) - b[np.ix_(free, free)], b[np.ix_(free, ~free)] @ known)
-    np.testing.assert_array_equal(labels.harmonic(Graph.of(weights), y)[free], expected.argmax(axis=1))
+    np.testing.assert_array_equal(labels.harmonic(AnchorGraph.of(weights), y)[free], expected.argmax(axis=1))
 
 
 def test_the_problem_given_to_scipy_has_its_own_gradient_and_hessian():

@@ -7,9 +7,10 @@ import pytest
 from benchmarks.making import make
 
 from coterie import FUCSMF, PCX, InputError, LargeMvCNet, as_views, load, refine
-from coterie.methods.active_learning import Regions, in_turn, worth_asking
+from coterie.methods.active_learning import Regions, interleave, uncertain_rows
 from coterie.methods.refine import Refinement, as_labels
 from coterie.methods.refined_model import RefinedModel
+from coterie.store import read_archive, write_archive
 
 CENTERS = np.array([[0, 0, 0], [6, 0, 0], [0, 6, 0], [6, 6, 0]])
 
@@ -124,13 +125,13 @@ def test_rows_to_ask_about_are_unsure_spread_and_not_known(rows, model):
 
 def test_asking_takes_the_least_sure_of_each_class_in_turn():
     memberships = np.array([[0.9, 0.1], [0.55, 0.45], [0.8, 0.2], [0.4, 0.6], [0.1, 0.9]])
-    asked = worth_asking(memberships, np.arange(5), np.zeros(5, dtype=bool), 4)
+    asked = uncertain_rows(memberships, np.arange(5), np.zeros(5, dtype=bool), 4)
     assert asked.tolist() == [1, 3, 2, 4]
     known = np.array([False, True, False, False, False])
-    assert worth_asking(memberships, np.arange(5), known, 2).tolist() == [3, 2]
-    assert worth_asking(memberships, np.zeros(5, dtype=int), np.zeros(5, dtype=bool), 4).tolist() == [1]
-    assert worth_asking(memberships, np.array([0, 0, 1, 2, 2]), known, 5).tolist() == [3, 2, 0]
-    assert worth_asking(memberships, np.array([0, 3, 1, 2, 2]), known, 5).tolist() == [3, 2, 0]
+    assert uncertain_rows(memberships, np.arange(5), known, 2).tolist() == [3, 2]
+    assert uncertain_rows(memberships, np.zeros(5, dtype=int), np.zeros(5, dtype=bool), 4).tolist() == [1]
+    assert uncertain_rows(memberships, np.array([0, 0, 1, 2, 2]), known, 5).tolist() == [3, 2, 0]
+    assert uncertain_rows(memberships, np.array([0, 3, 1, 2, 2]), known, 5).tolist() == [3, 2, 0]
 
 
 def test_asked_labels_help_more_than_labels_at_random():
@@ -266,11 +267,21 @@ def test_a_refined_model_is_refined_on_the_rows_that_were_corrected(rows, correc
 
 
 @pytest.mark.parametrize("change", [{"labels": np.zeros(3, int)}, {"must_link": np.array([[0, 999]])}])
-def test_a_refined_model_with_impossible_grounds_is_refused(corrected, tmp_path, change):
+def test_a_refined_model_with_impossible_constraints_is_refused(corrected, tmp_path, change):
     made = corrected[1]
-    RefinedModel(made.base, made.solver, replace(made.grounds, **change)).save(tmp_path / "odd.coterie")
+    RefinedModel(made.base, made.solver, replace(made.constraints, **change)).save(tmp_path / "odd.coterie")
     with pytest.raises(InputError, match=r"odd\.coterie.*(labels behind the classes|names row 999)"):
         load(tmp_path / "odd.coterie")
+
+
+def test_a_refined_model_saved_under_the_earlier_name_of_its_constraints_is_read(corrected, tmp_path):
+    made = corrected[1]
+    made.save(tmp_path / "new.coterie")
+    manifest, arrays = read_archive(tmp_path / "new.coterie")
+    old = {name.replace("constraints.", "grounds."): array for name, array in arrays.items()}
+    write_archive(tmp_path / "old.coterie", manifest, old)
+    again = load(tmp_path / "old.coterie")
+    np.testing.assert_array_equal(again.constraints.labels, made.constraints.labels)
 
 
 def test_links_between_rows_that_stand_for_clusters_are_no_contradiction(rows, model):
@@ -314,22 +325,22 @@ def test_regions_that_somebody_spoke_of_are_left_out():
     regions = Regions(data, 3)
     known = np.zeros(60, dtype=bool)
     even = np.ones(len(regions.rows))
-    largest, middle, smallest = regions.unspoken(even, known).tolist()
+    largest, middle, smallest = regions.unlabelled(even, known).tolist()
     assert largest < 30 <= middle < 50 <= smallest
     weak = np.where(regions.rows >= 50, 1e-3, 1.0)
-    assert regions.unspoken(weak, known)[0] >= 50
+    assert regions.unlabelled(weak, known)[0] >= 50
     known[0] = True
-    assert all(row >= 30 for row in regions.unspoken(even, known))
+    assert all(row >= 30 for row in regions.unlabelled(even, known))
 
 
 def test_identical_rows_are_one_region():
     regions = Regions(as_views(np.ones((5, 2))), 3)
-    assert len(regions.unspoken(np.ones(5), np.zeros(5, dtype=bool))) == 1
+    assert len(regions.unlabelled(np.ones(5), np.zeros(5, dtype=bool))) == 1
 
 
 def test_entries_come_in_turn_and_once():
-    assert in_turn(np.array([5]), np.array([5, 6, 7]), 9).tolist() == [5, 6, 7]
-    assert in_turn(np.array([], dtype=int), np.array([2, 1]), 1).tolist() == [2]
+    assert interleave(np.array([5]), np.array([5, 6, 7]), 9).tolist() == [5, 6, 7]
+    assert interleave(np.array([], dtype=int), np.array([2, 1]), 1).tolist() == [2]
 
 
 def test_the_same_words_give_the_same_answer_in_whatever_order_they_came(rows, model):

@@ -35,6 +35,7 @@ GONE: Mapping[str, Mapping[str, str]] = {
     "SSCNet": _TRAINING | {"n_axes": "up to 256 principal axes are coded"},
     "LargeMvCNet": _RUN,
     "FUCSMF": {"n_threads": _RUN["n_threads"]},
+    "GraphClustering": {"n_threads": _RUN["n_threads"]},
 }
 
 

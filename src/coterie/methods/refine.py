@@ -1,30 +1,27 @@
-"""The human loop: a person corrects the clusters of any fitted model, and every row follows."""
+"""`refine`: interactive correction of the clusters of any fitted model by labels and links."""
 
-# n rows, d code features, c classes
+# n rows, c classes
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
 
 from coterie.errors import InputError
-from coterie.methods.active_learning import Regions, in_turn, worth_asking
+from coterie.methods.active_learning import Regions, interleave, uncertain_rows
 from coterie.methods.base import Assignment, Clusterer
 from coterie.methods.fucsmf import FUCSMF
-from coterie.methods.fucsmf.knowledge import as_pairs
-from coterie.methods.fucsmf.labels import whole_numbers
-from coterie.methods.refined_model import Grounds, RefinedModel, rows_for_solver
+from coterie.methods.fucsmf.supervision import as_pairs, whole_numbers
+from coterie.methods.refined_model import Constraints, RefinedModel, rows_for_solver
 
-_SEEDS = 10
-# Every row an anchor makes each answer wait; this many serve 70,000 rows of MNIST.
-_MOST_ANCHORS = 5000
-_REGIONS_A_CLASS = 3
-# Of the gradient: at most 3 of 70,000 labels of MNIST differ from the exact ones, and a click costs two thirds.
-ENOUGH = 1e-3
+_PSEUDO_LABELS_PER_CLUSTER = 10
+_MOST_ANCHORS = 5000  # with every row an anchor, an update of a large data set would not be interactive
+_REGIONS_PER_CLASS = 3
+TOLERANCE = 1e-3
 
 
 def refine(
@@ -37,31 +34,31 @@ def refine(
     keep: bool = True,
     n_ask: int = 10,
 ) -> Refinement:
-    """Correct the clusters of a fitted model by labels and links.
+    """Correct the clusters of a fitted model by labels and links of some rows.
 
-    The rows are embedded by the model; the code and the rows' own views are tied to anchors once, and solved for what
-    was said; `Refinement.update` answers the next labels without doing that again. The rows' own views are there
-    because a code that was trained to tell the clusters apart may have lost what splits one.
+    The model's embedding and the rows' own views are connected to anchors once, and `FUCSMF` solves for the classes;
+    `Refinement.update` solves for the next labels on the same graph. The rows' own views are included because an
+    embedding that was trained to separate the clusters may have lost what splits one.
 
     Parameters
     ----------
     model : estimator
-        Any fitted coterie model. A refined one goes on from what was said before, links included, except where
-        `y` says something else of a row; classes keep their numbers and names.
+        Any fitted coterie model. A refined model continues from its earlier labels and links, except where `y` labels
+        a row differently; classes keep their numbers and names.
     X : array-like, views, or path
-        The rows that are to be labelled, as `model.predict` takes them; those of a refined model are the rows that
-        were corrected.
+        The rows to label, as `model.predict` takes them; for a refined model, the rows that were corrected.
     y : array-like of shape (n,), or mapping from row to class, optional
-        What a person said: a cluster's number, or any other whole number for a new class; -1 where nothing.
+        Labels: a cluster's number, or any other whole number for a new class; -1 where unlabelled.
     must_link, cannot_link : array-like of shape (pairs, 2), optional
-        Rows that are, or are not, of one class.
+        Pairs of rows that are, or are not, of one class.
     keep : bool, default=True
-        Whether the model's clusters go on: the ten surest rows of each, of those nobody spoke of, stand for it, until
-        rows of its surer half are labelled and none of them with its number. So a cluster is merged into another by
-        labelling a typical row of it with the other's number, and split by labelling some rows with a new one; a
-        label on a row at the edge only corrects the edge. False lets only `y` and the links count.
+        Whether the model's clusters are kept: the ten most confident rows of each, among those without labels and
+        links, are pseudo-labels of it, until rows of its more confident half are labelled and none of them with its
+        number. So a cluster is merged into another by labelling a typical row with the other's number, and split by
+        labelling some rows with a new one; a label on a row at the edge only corrects the edge. With False only `y`
+        and the links count.
     n_ask : int, default=10
-        How many rows to name that are worth asking about next.
+        Number of rows to suggest for labelling next.
 
     Returns
     -------
@@ -85,6 +82,14 @@ def refine(
     )
 
 
+class _Cluster(NamedTuple):
+    """The rows of a cluster, most confident first; how many of them are typical, and how many are pseudo-labels."""
+
+    rows: np.ndarray
+    n_typical: int
+    n_pseudo_labels: int
+
+
 class Refinement:
     """A corrected clustering that can be corrected again.
 
@@ -99,15 +104,15 @@ class Refinement:
     Attributes
     ----------
     labels : ndarray of shape (n,)
-        The class of each row; rows that a person labelled keep their labels.
+        The class of each row; labelled rows keep their labels.
     memberships : ndarray of shape (n, c)
-        Of the classes, in the order of `classes`.
+        Memberships, in the order of `classes`.
     classes : ndarray of shape (c,)
     ask : ndarray of shape (at most n_ask,)
-        Rows worth asking about next, in turn: those that stand for regions nobody spoke of, and uncertain ones, of
-        different classes, in different places.
+        Rows to label next: medoids of regions without labels, and uncertain rows of different classes and places, in
+        turn.
     clusters : ndarray of shape (n,)
-        What the model said.
+        The labels of the model.
     """
 
     labels: np.ndarray
@@ -120,28 +125,37 @@ class Refinement:
     ) -> None:
         self.keep, self.n_ask = keep, n_ask
         self._earlier = model if isinstance(model, RefinedModel) else None
-        base = model.base if isinstance(model, RefinedModel) else model
-        self._corrected, self._rows = base, rows_for_solver(base, X)
-        self.clusters, confidence = model.assign(X) if self._earlier is None else self._go_on(self._earlier)
-        own = isinstance(base, FUCSMF)
-        few = min(_MOST_ANCHORS, len(self.clusters))
-        self._solver = clone(base).set_params(classes=None, views=None) if own else FUCSMF(n_anchors=few)
-        self._solver.set_params(options__tol=ENOUGH, random_state=0)
-        self._members = _surest_first(self.clusters, confidence)
-        self._surer = {cluster: _surer_half(confidence[rows]) for cluster, rows in self._members.items()}
-        self._standing = {
-            cluster: _SEEDS if self._earlier is None else self._earlier.grounds.standing(rows)
-            for cluster, rows in self._members.items()
+        self._base = model.base if isinstance(model, RefinedModel) else model
+        self._rows = rows_for_solver(self._base, X)
+        self.clusters, confidence = (
+            model.assign(X) if self._earlier is None else self._earlier_classes(self._earlier)
+        )
+        if isinstance(self._base, FUCSMF):
+            self._solver = clone(self._base).set_params(classes=None, views=None)
+        else:
+            self._solver = FUCSMF(n_anchors=min(_MOST_ANCHORS, len(self.clusters)))
+        self._solver.set_params(options__tol=TOLERANCE, random_state=0)
+        order = np.argsort(-confidence, kind="stable")
+        members = {int(number): order[self.clusters[order] == number] for number in np.unique(self.clusters)}
+        self._clusters = {
+            number: _Cluster(rows, _confident_half(confidence[rows]), self._n_pseudo_labels(rows))
+            for number, rows in members.items()
         }
 
-    def _go_on(self, earlier: RefinedModel) -> Assignment:
-        """Return the classes of a refined model; no row is surer of its class than those that it goes by."""
+    def _earlier_classes(self, earlier: RefinedModel) -> Assignment:
+        """Return the classes of a refined model, with infinite confidence where they were given."""
         if len(earlier.labels_) != self._rows.n_rows:
             raise InputError(
                 f"X has {self._rows.n_rows} rows, but {len(earlier.labels_)} rows were corrected; give the same rows."
             )
-        sure = earlier.solver.label_distributions_.max(axis=1)
-        return Assignment(earlier.labels_, np.where(earlier.grounds.labels >= 0, np.inf, sure))
+        confidence = earlier.solver.label_distributions_.max(axis=1)
+        given = earlier.constraints.labels >= 0
+        return Assignment(earlier.labels_, np.where(given, np.inf, confidence))
+
+    def _n_pseudo_labels(self, rows: np.ndarray) -> int:
+        if self._earlier is None:
+            return _PSEUDO_LABELS_PER_CLUSTER
+        return self._earlier.constraints.n_pseudo_labels(rows)
 
     def update(
         self,
@@ -151,109 +165,104 @@ class Refinement:
         cannot_link: Any = None,
         merged: Mapping[int, int] | None = None,
     ) -> Self:
-        """Answer all that a person has said so far; it replaces what was said before.
+        """Solve for all labels and links given so far; they replace those of the last update.
 
         Parameters
         ----------
         y : array-like of shape (n,), or mapping from row to class, optional
         must_link, cannot_link : array-like of shape (pairs, 2), optional
         merged : mapping from cluster to class, optional
-            The clusters that a person made one with another class, with `keep` only; -1 for a cluster of which
-            only `y` should speak. All others go on then, whatever is said about their rows: no label is taken for a
-            merge.
+            The clusters that are merged into another class, with `keep` only; -1 for a cluster that only `y` should
+            label. All other clusters are kept then, whatever the labels of their rows: no label counts as a merge.
 
         Returns
         -------
         self
         """
-        said = as_labels(y, len(self.clusters))
-        if self._earlier is not None and self.keep:
-            said = np.where(said >= 0, said, self._earlier.grounds.said(merged or {}))
-        labels = self._with_seeds(said, (must_link, cannot_link), merged) if self.keep else said
-        if (labels < 0).all():
-            raise InputError("There is nothing to go by: give labels y, or keep=True.")
-        links = self._links(must_link, cannot_link)
-        with warnings.catch_warnings():
-            # One class left is what a person may ask for; far-off rows are among those worth asking about.
-            warnings.simplefilter("ignore", UserWarning)
-            if hasattr(self._solver, "labels_"):
-                self._relabel(labels, links)
-            else:
-                self._solver.fit(self._rows, labels, **links)
-                self._first = self._solver.classes_, self._solver.anchor_codes_
-                self._regions = Regions(self._rows, _REGIONS_A_CLASS * len(self._solver.classes_))
-        self.labels, self.classes = self._solver.labels_, self._solver.classes_
-        self.memberships = self._solver.label_distributions_
-        self._grounds = Grounds(labels, said >= 0, **links)
-        self.ask = self._worth_asking(said >= 0)
-        return self
-
-    def _links(self, must_link: Any, cannot_link: Any) -> dict[str, np.ndarray]:
-        """Return the pairs that were given, after those of a refined model that goes on."""
         n_rows = len(self.clusters)
+        given = as_labels(y, n_rows)
         links = {
             "must_link": as_pairs(must_link, n_rows, "must_link"),
             "cannot_link": as_pairs(cannot_link, n_rows, "cannot_link"),
         }
-        if self._earlier is None or not self.keep:
-            return links
-        return {
-            name: np.concatenate([getattr(self._earlier.grounds, name), pairs])
-            for name, pairs in links.items()
-        }
+        labels = given
+        if self.keep:
+            if self._earlier is not None:
+                given = np.where(given >= 0, given, self._earlier.constraints.given_labels(merged or {}))
+            labels = self._with_pseudo_labels(given, links, merged)
+        if (labels < 0).all():
+            raise InputError("There is nothing to go by: give labels y, or keep=True.")
+        if self.keep and self._earlier is not None:
+            earlier = self._earlier.constraints
+            links = {
+                "must_link": np.concatenate([earlier.must_link, links["must_link"]]),
+                "cannot_link": np.concatenate([earlier.cannot_link, links["cannot_link"]]),
+            }
+        self._solve(labels, links)
+        self.labels, self.classes = self._solver.labels_, self._solver.classes_
+        self.memberships = self._solver.label_distributions_
+        self._constraints = Constraints(labels, given >= 0, **links)
+        self.ask = self._suggest(given >= 0)
+        return self
 
-    def _worth_asking(self, known: np.ndarray) -> np.ndarray:
-        unsure = worth_asking(self.memberships, self._solver.nearest_anchor(), known, self.n_ask)
-        unspoken = self._regions.unspoken(self._solver.reach(self._regions.rows), known)
-        return in_turn(unspoken, unsure, self.n_ask)
+    def _with_pseudo_labels(
+        self, given: np.ndarray, links: Mapping[str, np.ndarray], merged: Mapping[int, int] | None
+    ) -> np.ndarray:
+        """Add the most confident rows of the clusters that are kept, among those without labels and links."""
+        labels, free = given.copy(), given < 0
+        for pairs in links.values():
+            free[pairs.ravel()] = False
+        for number, cluster in self._clusters.items():
+            typical = given[cluster.rows[: cluster.n_typical]]
+            if merged is None and (typical >= 0).any() and not (typical == number).any():
+                continue
+            # A cluster of which every row is linked still has pseudo-labels.
+            candidates = free if free[cluster.rows].any() else given < 0
+            rows = cluster.rows[candidates[cluster.rows]]
+            labels[rows[: cluster.n_pseudo_labels]] = (merged or {}).get(number, number)
+        return labels
 
-    def _relabel(self, labels: np.ndarray, links: dict[str, Any]) -> None:
-        """Solve from the first answer, so that the same words give the same classes in whatever order they came.
-
-        Starting from the last answer would be no faster: MNIST, 70,000 rows, 1.0 and 1.1 s on a busy core.
-        """
+    def _solve(self, labels: np.ndarray, links: Mapping[str, np.ndarray]) -> None:
+        """Solve from the first solution, so that the order of updates does not matter."""
         solver = self._solver
-        last = solver.classes_, solver.anchor_codes_
-        solver.classes_, solver.anchor_codes_ = self._first
-        try:
-            solver.relabel(labels, **links)
-        except InputError:
-            solver.classes_, solver.anchor_codes_ = last
-            raise
+        with warnings.catch_warnings():
+            # A single class may be intended; rows that no label reaches are among the suggestions.
+            warnings.simplefilter("ignore", UserWarning)
+            if not hasattr(solver, "labels_"):
+                solver.fit(self._rows, labels, **links)
+                self._first = solver.classes_, solver.anchor_codes_
+                self._regions = Regions(self._rows, _REGIONS_PER_CLASS * len(solver.classes_))
+                return
+            last = solver.classes_, solver.anchor_codes_
+            solver.classes_, solver.anchor_codes_ = self._first
+            try:
+                solver.relabel(labels, **links)
+            except InputError:
+                solver.classes_, solver.anchor_codes_ = last
+                raise
+
+    def _suggest(self, labelled: np.ndarray) -> np.ndarray:
+        uncertain = uncertain_rows(self.memberships, self._solver.nearest_anchor(), labelled, self.n_ask)
+        unlabelled = self._regions.unlabelled(self._solver.reach(self._regions.rows), labelled)
+        return interleave(unlabelled, uncertain, self.n_ask)
 
     def model(self, names: Mapping[int, str] | None = None) -> RefinedModel:
-        """Return the present answer as a model that can label new rows and be saved.
+        """Return the present solution as a model that labels new rows and can be saved.
 
         It shares its arrays with the refinement: save it, or use it, before the next `update`.
 
         Parameters
         ----------
         names : mapping from class to str, optional
-            What a person calls the classes; by default as the refined model that was corrected called them.
+            Names of the classes; by default those of the refined model that was corrected.
         """
         if names is None and self._earlier is not None:
             names = self._earlier.names_
-        return RefinedModel(self._corrected, self._solver, self._grounds, names)
-
-    def _with_seeds(
-        self, said: np.ndarray, links: Iterable[Any], merged: Mapping[int, int] | None
-    ) -> np.ndarray:
-        """Add the surest rows of the clusters that go on, of those nobody spoke of."""
-        labels, silent = said.copy(), said < 0
-        for pairs in links:
-            silent[as_pairs(pairs, len(said), "a link").ravel()] = False
-        for cluster, members in self._members.items():
-            half = said[members[: self._surer[cluster]]]
-            if merged is None and (half >= 0).any() and not (half == cluster).any():
-                continue
-            # A cluster of which every row is linked still has rows that stand for it.
-            rows = members[silent[members]] if silent[members].any() else members[said[members] < 0]
-            labels[rows[: self._standing[cluster]]] = (merged or {}).get(cluster, cluster)
-        return labels
+        return RefinedModel(self._base, self._solver, self._constraints, names)
 
 
 def as_labels(y: Any, n_rows: int) -> np.ndarray:
-    """Return labels of all rows, -1 where nothing was said, from an array or from a mapping of some rows.
+    """Return labels of all rows, -1 where unlabelled, from an array or from a mapping of some rows.
 
     Examples
     --------
@@ -277,18 +286,12 @@ def as_labels(y: Any, n_rows: int) -> np.ndarray:
     return labels
 
 
-def _surer_half(confidence: np.ndarray) -> int:
-    """Return how many of the rows, the surest first, are no less sure than the one in the middle.
+def _confident_half(confidence: np.ndarray) -> int:
+    """Return how many rows, in descending confidence, have at least the median's.
 
     Examples
     --------
-    >>> _surer_half(np.array([0.9, 0.8, 0.7, 0.6])), _surer_half(np.ones(4))
+    >>> _confident_half(np.array([0.9, 0.8, 0.7, 0.6])), _confident_half(np.ones(4))
     (2, 4)
     """
     return int((confidence >= confidence[(len(confidence) - 1) // 2]).sum())
-
-
-def _surest_first(clusters: np.ndarray, confidence: np.ndarray) -> dict[int, np.ndarray]:
-    """Return the rows of each cluster, the surest first."""
-    order = np.argsort(-confidence, kind="stable")
-    return {int(cluster): order[clusters[order] == cluster] for cluster in np.unique(clusters)}

@@ -9,7 +9,7 @@ from coterie import FUCSMF, MVSIB, PCX, SSC, InputError, LargeMvCNet, SSCNet
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:FUCSMF has no labels"),
-    pytest.mark.filterwarnings("ignore:.* hang together with no labelled row"),
+    pytest.mark.filterwarnings("ignore:.* are connected to no labelled row"),
     pytest.mark.filterwarnings("ignore:.* sparse codes are not within tol"),
 ]
 SHORT = {"max_epochs": 3}

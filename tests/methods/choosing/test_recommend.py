@@ -9,7 +9,7 @@ import pytest
 
 from coterie import GraphClustering, InputError, recommend
 from coterie.data import as_views, memory
-from coterie.methods.choosing.facts import Facts
+from coterie.methods.choosing.recommend import Facts
 
 
 def table(rows=60, columns=4):

@@ -10,11 +10,11 @@ import torch
 from benchmarks.making import make
 
 import coterie
-from coterie import FUCSMF, InputError, as_views
+from coterie import FUCSMF, FUCSMFOptions, InputError, as_views
 from coterie.data import load_digits, load_multiview_digits
-from coterie.methods.fucsmf.adapt import adapted
-from coterie.methods.fucsmf.knowledge import gather
-from coterie.methods.fucsmf.solving import solve
+from coterie.methods.fucsmf.adapt import adapt_graph
+from coterie.methods.fucsmf.solver import solve
+from coterie.methods.fucsmf.supervision import combine
 from coterie.metrics import accuracy
 from coterie.ops.simplex import project_simplex
 
@@ -253,11 +253,12 @@ def test_adapting_does_not_cut_off_single_labels(digits):
 def test_adapting_stops_where_no_step_helps():
     X, kind = blobs()
     model = FUCSMF(**QUIET).fit(X, some_labels(kind, 2))
-    known = gather(some_labels(kind, 2), *np.zeros((2, 0, 2), dtype=int), hard=True)
-    answer = solve(model._graph, known, 3, model._terms())
-    lowest = dataclasses.replace(answer, solution=dataclasses.replace(answer.solution, value=-1e9))
-    assert adapted(model._graph, known, lowest, model._terms(), 5) is lowest
-    assert adapted(model._graph, known, answer, model._terms(), 5) is not answer
+    known = combine(some_labels(kind, 2), *np.zeros((2, 0, 2), dtype=int), hard=True)
+    options = FUCSMFOptions(adapt=5)
+    answer = solve(model._graph, known, 3, options)
+    lowest = dataclasses.replace(answer, minimum=dataclasses.replace(answer.minimum, value=-1e9))
+    assert adapt_graph(model._graph, known, lowest, options) is lowest
+    assert adapt_graph(model._graph, known, answer, options) is not answer
 
 
 def test_rows_that_no_label_reaches_take_the_class_of_the_nearest_and_a_warning_says_so():

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import minimize
 
-from coterie.methods.fucsmf.knowledge import as_pairs, gather
+from coterie import FUCSMFOptions
 from coterie.methods.fucsmf.newton import Newton
-from coterie.methods.fucsmf.problem import Graph, label_sizes, make_objective, rows_of
-from coterie.methods.fucsmf.solver import best_step, minimise
-from coterie.methods.fucsmf.solving import Terms, solve
+from coterie.methods.fucsmf.problem import AnchorGraph, build_objective, label_lengths, recover_rows
+from coterie.methods.fucsmf.solver import best_step, minimise, solve
+from coterie.methods.fucsmf.supervision import as_pairs, combine
 
 NO_LINKS = as_pairs(None, 0, "must_link")
 MUST, CANNOT = np.array([[5, 6], [6, 7], [8, 0]]), np.array([[5, 9], [10, 1], [11, 12]])
@@ -65,6 +65,10 @@ def hessian(weights, rows, lam, free):
     return np.array(columns)
 
 
+def options(smoothness, link_weight, tol, max_iter):
+    return FUCSMFOptions(smoothness=smoothness, link_weight=link_weight, tol=tol, max_iter=max_iter)
+
+
 def problem(seed=0, *, n=40, m=12, hard=None, scale="balanced", lam=LAM, counts=(2, 2, 1)):
     """Labels on the first rows; with `hard`, links among rows that follow."""
     weights = random_graph(n, m, 4, seed)
@@ -72,15 +76,15 @@ def problem(seed=0, *, n=40, m=12, hard=None, scale="balanced", lam=LAM, counts=
     labelled = np.repeat(np.arange(len(counts)), counts)
     codes[: len(labelled)] = labelled
     must, cannot = (NO_LINKS, NO_LINKS) if hard is None else (MUST, CANNOT)
-    known = gather(codes, must, cannot, hard=bool(hard))
-    graph = Graph.of(sparse.csr_matrix(weights))
-    sizes = label_sizes(known.codes, len(counts), scale)
-    return weights, graph, known, sizes, make_objective(graph, known, sizes, smoothness=lam, link_weight=MU)
+    known = combine(codes, must, cannot, hard=bool(hard))
+    graph = AnchorGraph.of(sparse.csr_matrix(weights))
+    sizes = label_lengths(known.codes, len(counts), scale)
+    return weights, graph, known, sizes, build_objective(graph, known, sizes, smoothness=lam, link_weight=MU)
 
 
 def in_rows(graph, known, sizes, objective, x):
     m = len(objective.degrees)
-    return rows_of(graph, known, sizes, x[:m], x[m:])
+    return recover_rows(graph, known, sizes, x[:m], x[m:])
 
 
 def dense_value(weights, known, rows, hard, lam=LAM):
@@ -119,12 +123,14 @@ def test_along_a_line_the_objective_is_the_polynomial_it_says(hard):
     before = dense_value(weights, known, in_rows(graph, known, sizes, objective, x), hard)
     for t in (-0.7, 0.4, 2.0):
         after = dense_value(weights, known, in_rows(graph, known, sizes, objective, x + t * d), hard)
-        assert np.polyval([*objective.along(point, change), 0], t) == pytest.approx(after - before, rel=1e-9)
+        assert np.polyval([*objective.line_polynomial(point, change), 0], t) == pytest.approx(
+            after - before, rel=1e-9
+        )
         assert objective.value(objective.moved(point, t, change)) == pytest.approx(after, rel=1e-9)
 
 
 @pytest.mark.parametrize("hard", [None, True, False])
-def test_slope_is_the_derivative_in_every_direction(hard):
+def test_the_gradient_is_the_derivative_in_every_direction(hard):
     _, _, _, _, objective = problem(hard=hard)
     rng = np.random.default_rng(3)
     x, d = rng.normal(size=(2, *objective.shape))
@@ -132,14 +138,14 @@ def test_slope_is_the_derivative_in_every_direction(hard):
     difference = objective.value(objective.point(x + 1e-6 * d)) - objective.value(
         objective.point(x - 1e-6 * d)
     )
-    assert change.dot(objective.slope(point)) == pytest.approx(difference / 2e-6, rel=1e-6)
+    assert change.dot(objective.gradient(point)) == pytest.approx(difference / 2e-6, rel=1e-6)
 
 
-def test_slope_times_weights_is_the_gradient_of_the_rows():
+def test_the_natural_gradient_times_weights_is_the_gradient_of_the_rows():
     weights, graph, known, sizes, objective = problem()
     x = np.random.default_rng(4).normal(size=objective.shape)
     rows, free = in_rows(graph, known, sizes, objective, x), known.codes < 0
-    found = weights[free] @ objective.slope(objective.point(x))
+    found = weights[free] @ objective.gradient(objective.point(x))
     np.testing.assert_allclose(found, gradient(weights, rows, LAM)[free], rtol=1e-9, atol=1e-9)
 
 
@@ -187,7 +193,7 @@ def test_a_class_without_labels_can_have_two_minima_with_a_hill_between():
 def test_a_class_without_labels_stays_empty_where_the_problem_is_convex():
     _, graph, known, _, objective = problem(0, lam=100.0, counts=(2, 2, 0))
     assert objective.curvature() > 0
-    answer = solve(graph, known, 3, Terms(100.0, "balanced", 0.0, 1e-9, 500))
+    answer = solve(graph, known, 3, options(100.0, 0.0, 1e-9, 500))
     assert np.abs(answer.rows[:, 2]).max() == 0
 
 
@@ -204,8 +210,8 @@ def test_different_starts_and_an_independent_solver_agree(hard):
         v = rows.copy()
         v[known.codes < 0] = u.reshape(-1, v.shape[1])
         if hard:  # rows of one unit are one row
-            for k in range(known.n_units):
-                members = np.flatnonzero(known.unit == k)
+            for k in range(known.n_groups):
+                members = np.flatnonzero(known.group == k)
                 v[members] = v[members].mean(axis=0)
         return dense_value(weights, known, v, hard)
 
@@ -219,11 +225,11 @@ def test_different_starts_and_an_independent_solver_agree(hard):
 
 def test_rows_of_the_answer_have_no_gradient():
     weights, graph, known, _, _ = problem()
-    answer = solve(graph, known, 3, Terms(LAM, "balanced", 0.0, 1e-9, 500))
+    answer = solve(graph, known, 3, options(LAM, 0.0, 1e-9, 500))
     free = known.codes < 0
     largest = np.abs(gradient(weights, answer.rows, LAM)[free]).max()
     assert largest < 1e-6
-    assert np.linalg.norm(gradient(weights, answer.rows, LAM)[free]) < 2 * answer.solution.gradient + 1e-9
+    assert np.linalg.norm(gradient(weights, answer.rows, LAM)[free]) < 2 * answer.minimum.gradient_norm + 1e-9
 
 
 def test_conjugate_directions_arrive_in_few_steps():
@@ -236,7 +242,7 @@ def strip(n, m, known):
     at = np.sort(np.random.default_rng(0).random(n)) * (m - 3)
     columns = np.floor(at)[:, None].astype(int) + np.arange(4)
     weights = 1.0 + (at % 1)[:, None] * np.array([-1, -0.3, 0.3, 1])
-    graph = Graph.of(
+    graph = AnchorGraph.of(
         sparse.csr_matrix(((weights / 4).ravel(), columns.ravel(), np.arange(0, 4 * n + 1, 4)), shape=(n, m))
     )
     codes = np.full(n, -1)
@@ -248,9 +254,9 @@ def strip(n, m, known):
 def test_newtons_steps_are_few_and_end_where_plain_ones_do(hard):
     graph, codes = strip(8000, 600, 9)
     pairs = (NO_LINKS, NO_LINKS) if hard is None else (np.array([[700, 2900]]), np.array([[1200, 1300]]))
-    known = gather(codes, *pairs, hard=bool(hard))
-    objective = make_objective(
-        graph, known, label_sizes(codes, 3, "balanced"), smoothness=1000.0, link_weight=100.0
+    known = combine(codes, *pairs, hard=bool(hard))
+    objective = build_objective(
+        graph, known, label_lengths(codes, 3, "balanced"), smoothness=1000.0, link_weight=100.0
     )
     plain = minimise(objective, None, tol=1e-9, max_iter=5000)
     guided = minimise(objective, None, tol=1e-9, max_iter=5000, newton=graph.newton(1000.0))
@@ -270,7 +276,7 @@ def test_newtons_step_solves_the_equation_it_is_said_to_solve(hard):
     newton = Newton(lead, torch.from_numpy(exact.astype(np.float32)), torch.eye(m))
     point = objective.point(x)
     step = newton.step(point, slope)
-    cross = step.T @ point.at.weighed
+    cross = step.T @ point.at.dual
     changed = lead * step + 4 * x @ (cross + cross.T)
     changed[:m] -= graph_part @ step[:m]
     np.testing.assert_allclose(changed, -slope, atol=1e-4)
@@ -278,18 +284,18 @@ def test_newtons_step_solves_the_equation_it_is_said_to_solve(hard):
 
 def test_newtons_step_is_kept_for_the_next_labels_and_left_out_where_labels_are_many():
     graph, codes = strip(8000, 600, 9)
-    terms = Terms(1000.0, "balanced", 0.0, 1e-6, 500)
-    many = gather(strip(8000, 600, 120)[1], NO_LINKS, NO_LINKS, hard=True)
-    solve(graph, many, 3, terms)
-    assert not graph._kept
-    known = gather(codes, NO_LINKS, NO_LINKS, hard=True)
-    first = solve(graph, known, 3, terms)
+    settings = options(1000.0, 0.0, 1e-6, 500)
+    many = combine(strip(8000, 600, 120)[1], NO_LINKS, NO_LINKS, hard=True)
+    solve(graph, many, 3, settings)
+    assert not graph._newton
+    known = combine(codes, NO_LINKS, NO_LINKS, hard=True)
+    first = solve(graph, known, 3, settings)
     kept = graph.newton(1000.0)
     more = codes.copy()
     more[[500, 3000]] = [0, 2]
-    again = solve(graph, gather(more, NO_LINKS, NO_LINKS, hard=True), 3, terms, first.anchor_codes)
+    again = solve(graph, combine(more, NO_LINKS, NO_LINKS, hard=True), 3, settings, first.anchor_codes)
     assert graph.newton(1000.0) is kept
-    assert len(again.solution.history) < 30
+    assert len(again.minimum.history) < 30
     assert graph.newton(10.0) is not kept
     assert problem()[1].newton(1000.0) is None  # few anchors
     assert strip(4000, 600, 9)[0].newton(1000.0) is None  # few rows
@@ -297,7 +303,7 @@ def test_newtons_step_is_kept_for_the_next_labels_and_left_out_where_labels_are_
 
 def test_the_nearest_anchor_is_the_first_of_the_heaviest():
     weights = sparse.csr_matrix([[0.2, 0.4, 0.4], [0.0, 0.0, 1.0], [0.6, 0.0, 0.4]])
-    assert Graph.of(weights).nearest.tolist() == [1, 2, 0]
+    assert AnchorGraph.of(weights).nearest.tolist() == [1, 2, 0]
 
 
 def test_every_step_lowers_the_objective_and_the_record_of_it_is_right():
@@ -311,7 +317,7 @@ def test_every_step_lowers_the_objective_and_the_record_of_it_is_right():
 
 def test_hard_links_make_rows_equal_and_pass_labels_on():
     _, graph, known, _, _ = problem(hard=True)
-    answer = solve(graph, known, 3, Terms(LAM, "balanced", MU, 1e-8, 500))
+    answer = solve(graph, known, 3, options(LAM, MU, 1e-8, 500))
     np.testing.assert_array_equal(answer.rows[5], answer.rows[6])
     np.testing.assert_array_equal(answer.rows[5], answer.rows[7])
     assert known.codes[8] == known.codes[0] == 0
@@ -320,8 +326,8 @@ def test_hard_links_make_rows_equal_and_pass_labels_on():
 def test_soft_links_draw_together_and_push_apart():
     _, graph, known, _, _ = problem()
     _, _, linked, _, _ = problem(hard=False)
-    free = solve(graph, known, 3, Terms(LAM, "balanced", 0.0, 1e-8, 500)).rows
-    tied = solve(graph, linked, 3, Terms(LAM, "balanced", 50.0, 1e-8, 500)).rows
+    free = solve(graph, known, 3, options(LAM, 0.0, 1e-8, 500)).rows
+    tied = solve(graph, linked, 3, options(LAM, 50.0, 1e-8, 500)).rows
     assert np.linalg.norm(tied[5] - tied[6]) < 0.2 * np.linalg.norm(free[5] - free[6])
     alike = [np.corrcoef(rows[11], rows[12])[0, 1] for rows in (free, tied)]
     assert alike[1] < alike[0]
@@ -357,9 +363,9 @@ def test_without_labels_the_minimum_is_the_closed_form_of_the_spectrum():
     eigenvalues = np.linalg.eigvalsh(b)
     lengths = np.maximum(0, ((lam + 2) * eigenvalues[::-1][:c] - lam) / 2)
     closed = np.sum(b**2) - np.sum(lengths**2)
-    graph = Graph.of(sparse.csr_matrix(weights))
-    known = gather(np.full(30, -1), NO_LINKS, NO_LINKS, hard=True)
-    objective = make_objective(graph, known, np.ones(c), smoothness=lam, link_weight=0.0)
+    graph = AnchorGraph.of(sparse.csr_matrix(weights))
+    known = combine(np.full(30, -1), NO_LINKS, NO_LINKS, hard=True)
+    objective = build_objective(graph, known, np.ones(c), smoothness=lam, link_weight=0.0)
     start = np.random.default_rng(0).normal(size=objective.shape)
     found = minimise(objective, start, tol=1e-9, max_iter=5000)
     assert found.value == pytest.approx(closed, rel=1e-6)
@@ -371,25 +377,25 @@ def test_without_labels_the_minimum_is_the_closed_form_of_the_spectrum():
 def test_permuting_classes_permutes_the_columns_of_the_answer():
     _, graph, known, _, _ = problem(counts=(2, 2, 2))
     order = np.array([2, 0, 1])
-    renamed = gather(np.where(known.codes >= 0, order[known.codes], -1), NO_LINKS, NO_LINKS, hard=True)
-    terms = Terms(LAM, "balanced", 0.0, 1e-10, 500)
-    first, second = solve(graph, known, 3, terms), solve(graph, renamed, 3, terms)
+    renamed = combine(np.where(known.codes >= 0, order[known.codes], -1), NO_LINKS, NO_LINKS, hard=True)
+    settings = options(LAM, 0.0, 1e-10, 500)
+    first, second = solve(graph, known, 3, settings), solve(graph, renamed, 3, settings)
     np.testing.assert_allclose(second.rows[:, order], first.rows, atol=1e-8)
 
 
 def test_a_warm_start_ends_where_a_cold_one_does():
     _, graph, known, _, _ = problem()
-    terms = Terms(LAM, "balanced", 0.0, 1e-9, 500)
-    first = solve(graph, known, 3, terms)
-    again = solve(graph, known, 3, terms, first.anchor_codes)
-    assert len(again.solution.history) <= 1
+    settings = options(LAM, 0.0, 1e-9, 500)
+    first = solve(graph, known, 3, settings)
+    again = solve(graph, known, 3, settings, first.anchor_codes)
+    assert len(again.minimum.history) <= 1
     np.testing.assert_allclose(again.rows, first.rows, atol=1e-8)
 
 
 def test_a_search_cut_short_says_so():
     _, graph, known, _, _ = problem()
     with pytest.warns(UserWarning, match="max_iter=2"):
-        solve(graph, known, 3, Terms(LAM, "balanced", 0.0, 1e-12, 2))
+        solve(graph, known, 3, options(LAM, 0.0, 1e-12, 2))
 
 
 @given(st.lists(st.floats(-3, 3), min_size=3, max_size=3), st.floats(0.1, 3))

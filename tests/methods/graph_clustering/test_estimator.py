@@ -30,7 +30,7 @@ from coterie.metrics import accuracy
 
 
 def model_of(n_clusters, **params):
-    return GraphClustering(n_clusters, random_state=0, n_threads=1, **params)
+    return GraphClustering(n_clusters, random_state=0, **params)
 
 
 def missing_views(sizes=(50,) * 4):
@@ -479,13 +479,17 @@ def test_fewer_rows_than_clusters_are_one_sentence():
         ("max_rows", 1),
         ("n_resamples", -1),
         ("outlier_threshold", 0.0),
-        ("n_threads", 0),
     ],
 )
 def test_a_wrong_parameter_is_one_sentence_that_names_it(name, value):
     model = model_of(2).set_params(**{name: value})
     with pytest.raises(InputError, match=f"^{name}={value!r} does not fit GraphClustering: it must be "):
         model.fit(blobs([20, 20])[0])
+
+
+def test_the_number_of_threads_is_set_outside():
+    with pytest.raises(InputError, match=r"^n_threads is gone: set OMP_NUM_THREADS"):
+        GraphClustering(2, n_threads=1)
 
 
 def test_new_rows_beside_a_cluster_of_one_row_get_its_label():

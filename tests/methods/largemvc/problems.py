@@ -66,8 +66,8 @@ def descend(network, rows, present, alpha, beta):
         last = network(rows, present, layer + 1)[-1]
         module = AnchorModule(network.anchors(layer))
         module.add(last.codes, rows, last.weights, present)
-        values.append(float(objective.objective(last.lengths, last.codes, present, alpha=alpha, beta=beta)))
+        values.append(float(objective.objective(last.residuals, last.codes, present, alpha=alpha, beta=beta)))
         network.set_anchors(layer + 1, module.step())
-        after = network.lengths(rows, last.codes, layer + 1)
+        after = network.residuals(rows, last.codes, layer + 1)
         values.append(float(objective.objective(after, last.codes, present, alpha=alpha, beta=beta)))
     return np.array(values)

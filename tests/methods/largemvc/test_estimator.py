@@ -16,9 +16,10 @@ from coterie import InputError, LargeMvCNet, amputate, as_views, write_report
 from coterie.data import views as data_views
 from coterie.graph import scaling
 from coterie.methods.largemvc import estimator, fitting, inputs
-from coterie.methods.largemvc.passes import Passes
+from coterie.methods.largemvc.inputs import Passes
 from coterie.methods.largemvc.training import LargeMvCTask
 from coterie.metrics import accuracy
+from coterie.store import write_archive
 
 QUICK = {"n_landmarks": 40, "random_state": 0}
 
@@ -286,10 +287,10 @@ def test_labelling_holds_one_line_a_row_and_no_piece(fitted, data, monkeypatch):
     monkeypatch.setattr(inputs, "_CHUNK_BYTES", 2**16)
     views = as_views([np.tile(x, (160, 1)) for x in data[0]])
     few = as_views(list(data[0]))
-    fitting.assign_all(fitted.network_, Passes(fitted.inputs_, few), fitted._centers)  # imports and caches
+    fitting.label_rows(fitted.network_, Passes(fitted.inputs_, few), fitted._centers)  # imports and caches
     gc.collect()
     tracemalloc.start()
-    fitting.assign_all(fitted.network_, Passes(fitted.inputs_, views), fitted._centers)
+    fitting.label_rows(fitted.network_, Passes(fitted.inputs_, views), fitted._centers)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     # A line is a label and, for each of three views, a weight and a flag; all columns would be 88 bytes.
@@ -307,7 +308,7 @@ def test_labelling_keeps_no_small_arrays_from_piece_to_piece(fitted, data, monke
 
     monkeypatch.setattr(fitting, "encode", watched)
     views = as_views([np.tile(x, (7, 1))[: 6 * 256] for x in data[0]])  # whole pieces
-    fitting.assign_all(fitted.network_, Passes(fitted.inputs_, views), fitted._centers)
+    fitting.label_rows(fitted.network_, Passes(fitted.inputs_, views), fitted._centers)
     assert len(alive) == 6
     assert len(set(alive[1:])) == 1  # an array that lies on a tensor keeps it alive
 
@@ -356,16 +357,16 @@ def test_the_seed_decides_everything(data):
 
 
 def test_a_fit_scales_its_sample_once(data, monkeypatch):
-    seen = []
+    calls = []
     transform = coterie.data.Scaler.transform
 
     def counted(self, blocks, present=None):
-        seen.append(tuple(self.modes_))
+        calls.append(tuple(self.modes_))
         return transform(self, blocks, present)
 
     monkeypatch.setattr(coterie.data.Scaler, "transform", counted)
     make(LargeMvCNet, 3, n_layers=1, scale="none", **QUICK).fit(data[0])
-    assert len(seen) == 2  # the sample and the first sweep, from which the labels follow
+    assert len(calls) == 2  # the sample and the first sweep, from which the labels follow
 
 
 def test_a_start_by_k_means_cuts_no_graph(data, monkeypatch):
@@ -374,3 +375,12 @@ def test_a_start_by_k_means_cuts_no_graph(data, monkeypatch):
     model = make(LargeMvCNet, 3, init="kmeans", features="columns", **QUICK).fit(views)
     assert accuracy(kind, model.labels_) > 0.95
     assert model.view_agreement_.shape == (3, 3)
+
+
+def test_a_model_saved_under_the_earlier_name_of_concatenated_views_is_read(fitted, data, tmp_path):
+    manifest, arrays = fitted.contents()
+    manifest["fitted"]["beside"] = manifest["fitted"].pop("concatenated")
+    old = {name.replace("inputs.concatenated.", "inputs.beside."): array for name, array in arrays.items()}
+    assert old.keys() != arrays.keys()
+    write_archive(tmp_path / "old.coterie", manifest, old)
+    np.testing.assert_array_equal(coterie.load(tmp_path / "old.coterie").predict(data[0]), fitted.labels_)

@@ -17,7 +17,7 @@ def test_landmark_features_weigh_columns_equally_and_come_back():
     assert ((found > 0).sum(1) <= 5).all()
     heaviness = (found / features.scale).sum(0) * features.scale.square()
     torch.testing.assert_close(heaviness, heaviness.mean().expand(20))
-    back = features.back(found)
+    back = features.restore(found)
     assert float((back - (3 * X + 1)).square().mean()) < 0.2 * float((3 * X).var())
 
 
@@ -25,9 +25,5 @@ def test_the_share_that_codes_could_explain_is_the_leading_variance():
     generator = torch.Generator().manual_seed(0)
     rows = torch.randn(50, 2, generator=generator) @ torch.randn(2, 7, generator=generator)
 
-    class Given:
-        rows = None
-
-    Given.rows = [rows, torch.eye(50)]
-    shares = fitting.best_shares(Given, 2, 2)
+    shares = fitting.best_shares([rows, torch.eye(50)], 2)
     np.testing.assert_allclose(shares, [1.0, 2 / 50], rtol=1e-4)

@@ -113,7 +113,7 @@ def test_gradients_are_finite_with_repeated_rows():
     present = torch.ones_like(present)
     network = network_for(rows, anchors_for(7), 3, 0.05, BETA)
     last = network(rows, present)[-1]
-    network.lengths(rows, last.codes, 3).square().sum().backward()
+    network.residuals(rows, last.codes, 3).square().sum().backward()
     for parameter in network.parameters():
         assert parameter.grad is not None
         assert parameter.grad.isfinite().all()

@@ -51,7 +51,7 @@ def test_no_random_change_of_the_codes_lowers_the_objective(seed):
 
     def value(some):
         return float(
-            objective.objective(network.lengths(rows, some, 0), some, present, alpha=0.2, beta=infinite)
+            objective.objective(network.residuals(rows, some, 0), some, present, alpha=0.2, beta=infinite)
         )
 
     generator = torch.Generator().manual_seed(seed)
@@ -72,7 +72,7 @@ def test_thresholding_each_view_before_the_average_raises_the_objective():
             last = network(rows, present)[-1]
         values[per_view] = (
             float(last.codes),
-            float(objective.objective(last.lengths, last.codes, present, alpha=1.0, beta=infinite)),
+            float(objective.objective(last.residuals, last.codes, present, alpha=1.0, beta=infinite)),
         )
     assert values[False] == pytest.approx((0.0, 2.0))
     assert values[True] == pytest.approx((0.5, 2.25))
@@ -121,7 +121,7 @@ def test_the_batch_objective_is_that_of_the_paper_with_its_noise(seed):
         for v, (x, p) in enumerate(zip(rows, anchors, strict=True))
     ]
     naive = naive_objective(rows, present, last.codes, anchors, noise, 0.3, beta)
-    found = objective.objective(last.lengths, last.codes, present, alpha=0.3, beta=beta)
+    found = objective.objective(last.residuals, last.codes, present, alpha=0.3, beta=beta)
     assert float(found) == pytest.approx(naive)
 
 

@@ -9,8 +9,8 @@ from coterie import LargeMvCNet, amputate, as_views
 from coterie.collectives import Alone
 from coterie.errors import InputError
 from coterie.graph import outliers
-from coterie.methods.largemvc import fitting, inputs, passes
-from coterie.methods.largemvc.passes import KeptRows, Passes, row_bytes
+from coterie.methods.largemvc import fitting, inputs
+from coterie.methods.largemvc.inputs import Passes, RowCache, row_bytes
 from coterie.methods.largemvc.rows import dense
 from coterie.ops import distances
 
@@ -48,9 +48,9 @@ def bytes_of_a_row(fitted, views):
 @pytest.mark.parametrize("kept_rows", [10_000, 1500, 700, 255, 0])
 def test_every_pass_gives_the_same_bits_however_much_is_kept(fitted, small_pieces, kept_rows):
     views = some_views()
-    anew = list(fitted.inputs_.stream(views, fitted.inputs_.pieces(views)))
+    anew = list(fitted.inputs_.stream(views, fitted.inputs_.chunks(views)))
     assert sum(int(piece.corrupt.sum()) for piece in anew) > 0
-    data = Passes(fitted.inputs_, views, budget=kept_rows * bytes_of_a_row(fitted, views))
+    data = Passes(fitted.inputs_, views, cache_bytes=kept_rows * bytes_of_a_row(fitted, views))
     for _ in range(3):
         found = list(data)
         assert len(found) == len(anew) == 6
@@ -64,9 +64,9 @@ def test_only_pieces_beyond_the_budget_are_prepared_again(
 ):
     views, read = some_views(), []
     budget = kept_rows * bytes_of_a_row(fitted, views)
-    see = inputs.Inputs.see
-    monkeypatch.setattr(inputs.Inputs, "see", lambda *args: read.append(1) or see(*args))
-    data = Passes(fitted.inputs_, views, budget=budget)
+    see = inputs.Inputs.prepare
+    monkeypatch.setattr(inputs.Inputs, "prepare", lambda *args: read.append(1) or see(*args))
+    data = Passes(fitted.inputs_, views, cache_bytes=budget)
     counts = []
     for _ in range(3):
         read.clear()
@@ -81,8 +81,8 @@ def test_a_process_keeps_its_own_share(fitted, small_pieces):
 
     views = some_views()
     data = Passes(fitted.inputs_, views, Second())
-    anew = list(fitted.inputs_.stream(views, data.pieces))
-    assert data.first == data.pieces[0].start > 0
+    anew = list(fitted.inputs_.stream(views, data.chunks))
+    assert data.first == data.chunks[0].start > 0
     for _ in range(2):
         for one, other in zip(data, anew, strict=True):
             same(one, other)
@@ -94,7 +94,7 @@ def test_a_row_of_four_views_and_all_of_them_takes_174_bytes():
     model = make(LargeMvCNet, 3, **QUICK).fit(views)
     seen = next(iter(Passes(model.inputs_, views)))
     assert row_bytes(seen) == 5 * 5 * (2 + 4) + 5 * 4 + 4
-    kept = KeptRows(seen, 300)
+    kept = RowCache(seen, 300)
     assert sum(one.numel() * one.element_size() for one in kept._tables) == 300 * row_bytes(seen)
 
 
@@ -103,14 +103,14 @@ def test_columns_are_not_kept(small_pieces):
     model = make(LargeMvCNet, 3, features="columns", **QUICK).fit(views)
     data = Passes(model.inputs_, views)
     assert len(list(data)) == len(list(data)) == 6
-    assert data._kept is None
+    assert data._cache is None
 
 
 def test_many_landmarks_are_named_by_wider_integers(fitted):
     seen = next(iter(Passes(fitted.inputs_, some_views())))
     wide = [type(x)(x.columns + 2**15, x.values, x.width + 2**15) for x in seen.rows]
-    many = inputs.Seen(wide, seen.present, seen.corrupt)
-    kept = KeptRows(many, len(seen.present))
+    many = inputs.FeatureBatch(wide, seen.present, seen.corrupt)
+    kept = RowCache(many, len(seen.present))
     kept.put(slice(0, len(seen.present)), many)
     for one, other in zip(kept.get(slice(0, len(seen.present))).rows, wide, strict=True):
         assert torch.equal(one.columns, other.columns.int())
@@ -120,7 +120,7 @@ def test_many_landmarks_are_named_by_wider_integers(fitted):
 def test_a_fit_that_keeps_nothing_is_a_fit_that_keeps_all(small_pieces, monkeypatch, params):
     views = some_views()
     whole = make(LargeMvCNet, 3, **params, **QUICK).fit(views)
-    monkeypatch.setattr(passes, "_KEPT_BYTES", 0)
+    monkeypatch.setattr(inputs, "_CACHE_BYTES", 0)
     anew = make(LargeMvCNet, 3, **params, **QUICK).fit(views)
     np.testing.assert_array_equal(anew.labels_, whole.labels_)
     np.testing.assert_array_equal(anew.row_weights_, whole.row_weights_)
@@ -144,7 +144,7 @@ def test_rows_that_are_lost_after_the_first_pass_are_missed_only_where_they_are_
 
     monkeypatch.setattr(fitting, "sweep", then_cut)
     for budget in (2**28, 0):
-        monkeypatch.setattr(passes, "_KEPT_BYTES", budget)
+        monkeypatch.setattr(inputs, "_CACHE_BYTES", budget)
         for v, x in enumerate(rows):
             np.save(tmp_path / f"view{v}.npy", x)
         views = as_views([np.load(tmp_path / f"view{v}.npy", mmap_mode="r") for v in range(2)])

@@ -59,7 +59,7 @@ def test_the_layers_and_the_anchor_step_see_no_difference():
     few, whole = network(rows, present), network(tables, present)
     for one, other in zip(few, whole, strict=True):
         torch.testing.assert_close(one.codes, other.codes)
-        torch.testing.assert_close(one.lengths, other.lengths)
+        torch.testing.assert_close(one.residuals, other.residuals)
         torch.testing.assert_close(one.weights, other.weights)
     assert (whole[-1].weights < 1).any()
     assert (whole[-1].codes > 0).any()
@@ -71,7 +71,7 @@ def test_the_layers_and_the_anchor_step_see_no_difference():
     for one, other in zip(*steps, strict=True):
         torch.testing.assert_close(one, other, atol=1e-6, rtol=0)
     torch.testing.assert_close(
-        network.lengths(rows, few[-1].codes, 3), network.lengths(tables, whole[-1].codes, 3)
+        network.residuals(rows, few[-1].codes, 3), network.residuals(tables, whole[-1].codes, 3)
     )
 
 

@@ -15,7 +15,7 @@ from coterie.errors import InputError
 from coterie.explore.live.answers import Corrections
 from coterie.explore.live.state import State
 from coterie.explore.rows import Table
-from coterie.methods.active_learning import side_by_side
+from coterie.methods.active_learning import concatenate_views
 from coterie.methods.refine import Refinement
 from coterie.methods.refined_model import RefinedModel
 
@@ -120,7 +120,7 @@ def split_in_two(
     embedding = np.concatenate(
         [np.asarray(model.transform(table.for_model(chunk))) for chunk in table.chunks(chosen)]
     )
-    points = side_by_side([embedding, *table.read(chosen)[0]])
+    points = concatenate_views([embedding, *table.read(chosen)[0]])
     if not points.any():
         raise InputError("All rows of this cluster are the same; there is nothing to split.")
     kmeans = KMeans(2, n_init=4, random_state=random_state).fit(points)

@@ -1,1 +1,1 @@
-"""Which method, and how many clusters: choices made from the rows alone."""
+"""Choosing a method and a number of clusters from the rows alone."""

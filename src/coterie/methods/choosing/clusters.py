@@ -1,4 +1,4 @@
-"""`choose_k`: how many clusters the rows speak for."""
+"""`choose_k`: an estimate of the number of clusters."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from coterie.graph.model import build_graph
 from coterie.methods.params import check_params, whole
 from coterie.methods.seeds import draw_seed
 
-_CLEAR = 0.5
-_SURE = 0.95
-_APART = 2.5
+LEAST_ROWS = 8
+_CLEAR_STABILITY = 0.5
+_CERTAIN_STABILITY = 0.95
+_LARGEST_RATIO = 2.5
 _ABOUT_AS_GOOD = 0.9
 _SAMPLE_ROWS = 10_000
-LEAST_ROWS = 8
-_ROWS_A_CLUSTER = 8
-_MOST = 130
+_ROWS_PER_CLUSTER = 8
+_MOST_CLUSTERS = 130
 
 
 @dataclass(frozen=True)
 class KChoice:
-    """What the rows say about the number of clusters.
+    """An estimate of the number of clusters, with the evidence for every number tried.
 
     Attributes
     ----------
     figures : tuple of CountFigures
-        What speaks for each number that was tried: `k`, `drop`, `stability`, `modularity` and the `score`.
+        The evidence for each number: `k`, `drop`, `stability`, `modularity` and the `score`.
     n_rows : int
-        How many rows were looked at.
+        Number of rows in the sample.
     """
 
     figures: tuple[CountFigures, ...]
@@ -43,7 +43,7 @@ class KChoice:
     @property
     def best(self) -> CountFigures:
         """The figures of the number with the highest score."""
-        return max(self.figures, key=lambda one: one.score)
+        return max(self.figures, key=lambda figures: figures.score)
 
     @property
     def k(self) -> int:
@@ -52,23 +52,24 @@ class KChoice:
 
     @property
     def near(self) -> tuple[int, ...]:
-        """The other numbers that are about as good: their score is at least 0.9 of the best."""
+        """The other numbers whose score is at least 0.9 of the best."""
         least = _ABOUT_AS_GOOD * self.best.score
-        return tuple(one.k for one in self.figures if one.score >= least and one.k != self.k)
+        return tuple(figures.k for figures in self.figures if figures.score >= least and figures.k != self.k)
 
     @property
     def clear(self) -> bool:
-        """Whether the number can be told.
+        """Whether the number is reliable.
 
-        Resampled graphs agree on its clusters, to 0.5 at least, and of all numbers that are about as good the
-        largest is at most 2.5 times the smallest; or they agree to 0.95, whatever else does well.
+        Its stability is at least 0.5, and of all numbers that are about as good the largest is at most 2.5 times the
+        smallest; or its stability is at least 0.95.
         """
-        rivals, agree = (*self.near, self.k), self.best.stability
-        return agree >= _SURE or (agree >= _CLEAR and max(rivals) <= _APART * min(rivals))
+        rivals, stability = (*self.near, self.k), self.best.stability
+        close = max(rivals) <= _LARGEST_RATIO * min(rivals)
+        return stability >= _CERTAIN_STABILITY or (stability >= _CLEAR_STABILITY and close)
 
     @property
     def sentence(self) -> str:
-        """What was found, in plain words."""
+        """The estimate in plain words."""
         agree = f"resampled graphs agree to {max(self.best.stability, 0):.2f} (1 is all, 0 is chance)"
         if not self.clear:
             return (
@@ -80,31 +81,28 @@ class KChoice:
     def _rivals(self) -> str:
         if not self.near:
             return ""
-        words = _runs(self.near, [one.k for one in self.figures])
+        words = _runs(self.near, [figures.k for figures in self.figures])
         return f"; {words} {'is' if len(self.near) == 1 else 'are'} about as good"
 
     def _edge(self) -> str:
-        tried = [one.k for one in self.figures]
+        tried = [figures.k for figures in self.figures]
         return "; it is the most that was tried" if self.k == max(tried) and len(tried) > 1 else ""
 
     def __str__(self) -> str:
-        lines = [
-            self.sentence,
-            f"{'k':>5} {'score':>6} {'drop':>6} {'stability':>9} {'modularity':>10}",
-        ]
+        lines = [self.sentence, f"{'k':>5} {'score':>6} {'drop':>6} {'stability':>9} {'modularity':>10}"]
         lines += [
-            f"{one.k:5d} {one.score:6.3f} {one.drop:6.3f} {one.stability:9.3f} {one.modularity:10.3f}"
-            for one in self.figures
+            f"{row.k:5d} {row.score:6.3f} {row.drop:6.3f} {row.stability:9.3f} {row.modularity:10.3f}"
+            for row in self.figures
         ]
         return "\n".join(lines)
 
     def as_values(self) -> dict[str, Any]:
-        """Return the choice in a form JSON keeps."""
-        return {"figures": [list(astuple(one)) for one in self.figures], "n_rows": self.n_rows}
+        """Return the choice as JSON values."""
+        return {"figures": [list(astuple(figures)) for figures in self.figures], "n_rows": self.n_rows}
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> Self:
-        """Take back what `as_values` gave.
+        """Restore what `as_values` returned.
 
         Examples
         --------
@@ -112,7 +110,7 @@ class KChoice:
         >>> KChoice.from_values(choice.as_values()) == choice
         True
         """
-        return cls(tuple(CountFigures(*one) for one in values["figures"]), values["n_rows"])
+        return cls(tuple(CountFigures(*figures) for figures in values["figures"]), values["n_rows"])
 
 
 def choose_k(
@@ -123,34 +121,33 @@ def choose_k(
     sample_rows: int = _SAMPLE_ROWS,
     random_state: Any = None,
 ) -> KChoice:
-    r"""Say how many clusters the rows speak for, without any label.
+    r"""Estimate the number of clusters, without any label.
 
-    A sample of rows becomes a graph of nearest neighbours, over all the views that a row has. Its communities are
-    merged by average linkage down to one cluster. Where true clusters are merged, the linkage drops; the number wins
-    with the largest :math:`\log(h_{k+1} / h_k) \log k`, where h_k is the linkage of the merge that leaves k - 1
-    clusters, as the median over trees of the graph and of resampled ones. The user guide has a table of what this
-    finds on data with known classes.
+    Communities of the kNN graph of a sample, over all views, are merged by average linkage down to one cluster. Where
+    true clusters are merged, the linkage drops; the number with the largest :math:`\log(h_{k+1} / h_k) \log k` wins,
+    where h_k is the linkage of the merge that leaves k - 1 clusters, as the median over trees of the graph and of
+    resampled graphs.
 
     Parameters
     ----------
     X : array-like, views, or path
         What every estimator takes, missing views and files larger than memory included: rows are checked in one
-        pass, and only the sample is held.
+        pass, and only the sample is kept.
     k_range : iterable of int, optional
         The numbers to try, from 2 on. By default every number up to 130, or to one cluster for every eight rows of
         the sample.
     views : list or mapping, optional
         Column groups, when one 2-D array holds several views.
     sample_rows : int, default=10000
-        The most rows to look at. Clusters with fewer than about ten rows among them cannot be seen.
+        Most rows in the sample. Clusters with fewer than about ten rows in it cannot be found.
     random_state : int, RandomState or None, default=None
-        Decides the sample and the trees.
+        Seed of the sample and the trees.
 
     Returns
     -------
     KChoice
-        `k`, `near` (what is about as good), `clear` (whether it can be told at all), `sentence` and the `figures`
-        of every number; `print` shows them as a table.
+        `k`, `near` (what is about as good), `clear` (whether it is reliable), `sentence` and the `figures` of every
+        number; `print` shows them as a table.
 
     Examples
     --------
@@ -167,15 +164,15 @@ def choose_k(
     if data.n_rows < LEAST_ROWS:
         raise too_few_to_count(data.n_rows)
     data.check()
-    looked_at = min(data.n_rows, sample_rows)
-    tried = _default_range(looked_at) if k_range is None else _checked_range(k_range, looked_at)
+    n_sampled = min(data.n_rows, sample_rows)
+    tried = None if k_range is None else _checked_range(k_range, n_sampled)
     seed = draw_seed(random_state)
     reference = build_graph(data, max_rows=sample_rows, seed=seed)
-    return count_clusters(reference.joined.matrix, tried, looked_at, seed)
+    return count_clusters(reference.joined.matrix, tried, n_sampled, seed)
 
 
 def too_few_to_count(n_rows: int) -> InputError:
-    """Return the error for rows that are too few to tell how many clusters there are."""
+    """Return the error for too few rows to estimate the number of clusters."""
     return InputError(
         f"X has {n_rows} rows, too few to tell how many clusters there are (n_clusters='auto' needs "
         f"{LEAST_ROWS}); say how many to find."
@@ -183,7 +180,7 @@ def too_few_to_count(n_rows: int) -> InputError:
 
 
 def count_clusters(graph: sparse.csr_matrix, tried: Iterable[int] | None, n_rows: int, seed: int) -> KChoice:
-    """Say how many clusters a graph on `n_rows` rows speaks for; None tries the default numbers."""
+    """Estimate the number of clusters of a graph on `n_rows` rows; None tries the default numbers."""
     numbers = _default_range(n_rows) if tried is None else list(tried)
     return KChoice(tuple(count_figures(graph, numbers, seed=seed)), n_rows)
 
@@ -196,7 +193,7 @@ def _default_range(n_rows: int) -> list[int]:
     >>> _default_range(40)
     [2, 3, 4, 5]
     """
-    return list(range(2, max(2, min(_MOST, n_rows // _ROWS_A_CLUSTER)) + 1))
+    return list(range(2, max(2, min(_MOST_CLUSTERS, n_rows // _ROWS_PER_CLUSTER)) + 1))
 
 
 def _checked_range(k_range: Iterable[int], n_rows: int) -> list[int]:
@@ -213,7 +210,7 @@ def _checked_range(k_range: Iterable[int], n_rows: int) -> list[int]:
 
 
 def _runs(numbers: Iterable[int], tried: list[int]) -> str:
-    """Write numbers in words, those that follow each other among the tried ones as from-to.
+    """Write numbers in words, consecutive ones among those tried as a range.
 
     Examples
     --------

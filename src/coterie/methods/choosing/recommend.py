@@ -1,38 +1,163 @@
-"""`recommend`: which method to take for some data, and why."""
+"""`recommend`: which method suits some data, and why."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import shlex
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from coterie.data import as_views
+import numpy as np
+
+from coterie.data import Views, as_views
+from coterie.data.memory import fits
+from coterie.data.subsets import some_rows
 from coterie.errors import InputError
 from coterie.graph.model import MAX_ROWS
 from coterie.methods.choosing.clusters import LEAST_ROWS
-from coterie.methods.choosing.facts import Facts
-from coterie.methods.choosing.recommendation import Alternative, Recommendation
+from coterie.methods.fucsmf.supervision import read_labels
 from coterie.methods.params import check_params, cluster_count
+from coterie.methods.registry import find_method
 
-# SSC compares each row with all others and refuses more.
-_FEW_ROWS = 5000
+_SAMPLE_ROWS = 5000
+_SSC_ROWS = 5000  # SSC compares each row with all others and refuses more
 _UNEVEN = 10
-_UNCOUNTED = (
-    f"Fewer than {LEAST_ROWS} rows do not tell how many clusters there are: 2 is a guess, give your number."
+_TEXT_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts that a recommendation depends on."""
+
+    rows: int
+    columns: int
+    views: int
+    missing: float  # share of the entries (a view of a row) that are missing, in a sample
+    incomplete: float  # share of the rows that lack a view, in a sample
+    fits_memory: bool  # whether the rows are in memory, or would take no more than a quarter of what is free
+    labelled: int  # rows with a label
+    classes: int  # classes among the labels
+    imbalance: float  # labels of the most common class over those of the rarest; 1 without labels
+
+    @classmethod
+    def of(cls, data: Views, y: Any = None) -> Facts:
+        """Collect the facts of data, and of labels where there are any."""
+        present = data.present_rows(some_rows(data.n_rows, _SAMPLE_ROWS, seed=0))
+        codes, classes = read_labels(y, data.n_rows)
+        counts = np.bincount(codes[codes >= 0], minlength=1)
+        return cls(
+            rows=data.n_rows,
+            columns=sum(data.dims),
+            views=data.n_views,
+            missing=float(1 - present.mean()),
+            incomplete=float(1 - present.all(axis=1).mean()),
+            fits_memory=fits(data),
+            labelled=int((codes >= 0).sum()),
+            classes=len(classes),
+            imbalance=float(counts.max() / max(1, counts.min())) if len(classes) else 1.0,
+        )
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another method, and what it is for."""
+
+    method: str
+    why_not: str
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A recommended method with its parameters and reasons.
+
+    Attributes
+    ----------
+    method : str
+        Name of the class.
+    settings : dict
+        Its parameters that differ from the defaults.
+    reasons : str
+        The reasons, in one paragraph.
+    alternatives : tuple of Alternative
+        Other suitable methods, the next best first.
+    facts : Facts
+        The facts that the choice depends on.
+    """
+
+    method: str
+    settings: dict[str, Any]
+    reasons: str
+    alternatives: tuple[Alternative, ...]
+    facts: Facts
+
+    def make(self, **more: Any) -> Any:
+        """Return the unfitted estimator with these settings and `more`."""
+        return find_method(self.method).load()(**{**self.settings, **more})
+
+    @property
+    def python(self) -> str:
+        """The line of Python that fits it."""
+        given = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        return f"model = coterie.{self.method}({given}).fit(X{', y' if self._by_labels else ''})"
+
+    def command(
+        self, data: str = "DATA", labels: str | None = None, drop: Sequence[str] = (), *, fill: bool = False
+    ) -> str:
+        """Return the command line that fits it.
+
+        Parameters
+        ----------
+        data : str
+            Path of the data.
+        labels : str, optional
+            Path of the labels.
+        drop : sequence of str
+            Columns of the data to leave out.
+        fill : bool
+            Whether to fill empty cells.
+        """
+        words = ["coterie", "fit", data, "--method", find_method(self.method).key]
+        if "n_clusters" in self.settings:
+            words += ["--clusters", str(self.settings["n_clusters"])]
+        if self._by_labels:
+            words += ["--labels", labels or "LABELS"]
+        words += [word for column in drop for word in ("--drop", column)]
+        words += ["--fill"] * fill
+        return shlex.join([*words, "--out", "run"])
+
+    def as_values(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        return asdict(self) | {"python": self.python}
+
+    @property
+    def _by_labels(self) -> bool:
+        return find_method(self.method).uses_labels
+
+    def __str__(self) -> str:
+        others = [_wrapped(f"{other.method}: {other.why_not}", "  ") for other in self.alternatives]
+        lines = [_wrapped(f"{self.method}: {self.reasons}"), "", f"  {self.python}", "", "Not:", *others]
+        return "\n".join(lines)
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, _TEXT_WIDTH, initial_indent=indent, subsequent_indent=2 * indent)
+
+
+_FOR_SEVERAL_VIEWS = (
+    Alternative("MVSIB", "trains a network: take it to learn which rows are ambiguous, or for a stream."),
+    Alternative("LargeMvCNet", "marks corrupt rows and restores missing views."),
+    Alternative("PCX", "concatenates views and needs all of them."),
 )
 
 
 def recommend(
-    X: Any,
-    y: Any = None,
-    *,
-    n_clusters: int | str = "auto",
-    views: Any = None,
-    uneven: bool | None = None,
+    X: Any, y: Any = None, *, n_clusters: int | str = "auto", views: Any = None, uneven: bool | None = None
 ) -> Recommendation:
-    """Say which method suits some data, with which settings, and why.
+    """Recommend a method for some data, with its settings and the reasons.
 
-    The rules are few: labels go to `FUCSMF`, everything else to `GraphClustering`, with what the other methods would
-    add. Nothing is fitted and no cluster is looked at; that takes a moment even on files larger than memory.
+    Labels call for `FUCSMF`, everything else for `GraphClustering`; alternatives say what other methods would add.
+    Nothing is fitted, so that it takes a moment even on files larger than memory.
 
     Parameters
     ----------
@@ -41,11 +166,11 @@ def recommend(
     y : array-like of shape (n,), optional
         Known classes as whole numbers from 0; -1 where a row has no label.
     n_clusters : int or "auto", default="auto"
-        How many clusters to find, where you know it.
+        Number of clusters, where you know it.
     views : list or mapping, optional
         Column groups, when one 2-D array holds several views.
     uneven : bool, optional
-        Whether you expect groups of very different size. By default the labels say it, where there are any.
+        Whether you expect clusters of very different size. By default the labels decide, where there are any.
 
     Returns
     -------
@@ -57,8 +182,8 @@ def recommend(
     >>> import numpy as np
     >>> from coterie import recommend
     >>> X = np.random.default_rng(0).normal(size=(1000, 20))
-    >>> found = recommend(X, n_clusters=5)
-    >>> found.method, found.settings
+    >>> advice = recommend(X, n_clusters=5)
+    >>> advice.method, advice.settings
     ('GraphClustering', {'n_clusters': 5})
     >>> [other.method for other in recommend([X, X[:, :8]], n_clusters=5).alternatives]
     ['MVSIB', 'LargeMvCNet', 'PCX']
@@ -69,19 +194,14 @@ def recommend(
     """
     check_params("recommend", {"n_clusters": n_clusters}, {"n_clusters": cluster_count()})
     facts = Facts.of(as_views(X, views=views), y)
-    if uneven is None:
-        uneven = facts.imbalance >= _UNEVEN
     if facts.classes > 1:
         return _by_labels(facts)
-    settings = {"n_clusters": _count(facts, n_clusters)}
-    found = _by_graph(facts, settings, uneven)
-    if settings["n_clusters"] == n_clusters:
-        return found
-    return replace(found, reasons=f"{found.reasons} {_UNCOUNTED}")
+    uneven = facts.imbalance >= _UNEVEN if uneven is None else uneven
+    return _by_graph(facts, n_clusters, uneven)
 
 
-def _count(facts: Facts, n_clusters: int | str) -> int | str:
-    """Return how many clusters to ask a method for, so that it does not refuse the rows."""
+def _cluster_count(facts: Facts, n_clusters: int | str) -> int | str:
+    """Return the `n_clusters` of the recommended method; 2 where the rows are too few for "auto"."""
     if facts.rows < 2:
         raise InputError("X has 1 row, and no method finds clusters in fewer than 2; give more rows.")
     if n_clusters == "auto":
@@ -95,23 +215,23 @@ def _count(facts: Facts, n_clusters: int | str) -> int | str:
 
 
 def _by_labels(facts: Facts) -> Recommendation:
-    said = [
+    reasons = [
         f"{facts.labelled:,} rows of {facts.rows:,} have a label, of {facts.classes} classes. FUCSMF lets "
         "them steer everything, by one convex solve in seconds; what was labelled stays, and no class is looked for "
         "beyond those."
     ]
     if facts.labelled == facts.rows:
-        said.append(
+        reasons.append(
             "As every row has one, it only serves to label new rows; leave y out to look for clusters."
         )
     if facts.imbalance >= _UNEVEN:
-        said.append(
+        reasons.append(
             "The classes have very different numbers of labels; by default each class counts the same."
         )
     return Recommendation(
         "FUCSMF",
         {},
-        " ".join(said),
+        " ".join(reasons),
         (
             Alternative(
                 "GraphClustering",
@@ -123,25 +243,38 @@ def _by_labels(facts: Facts) -> Recommendation:
     )
 
 
-def _by_graph(facts: Facts, settings: dict[str, Any], uneven: bool) -> Recommendation:
-    views = f"one view{_width(facts)}" if facts.views == 1 else f"{facts.views} views{_lacking(facts)}"
+def _by_graph(facts: Facts, n_clusters: int | str, uneven: bool) -> Recommendation:
+    count = _cluster_count(facts, n_clusters)
+    if facts.views == 1:
+        views = "one view" if facts.columns == 1 else f"one view of {facts.columns:,} columns"
+    elif facts.incomplete == 0:
+        views = f"{facts.views} views"
+    else:
+        views = f"{facts.views} views, {max(facts.incomplete, 0.01):.0%} of the rows without some view"
     size = "" if facts.fits_memory else ", more than memory should hold"
-    said = [
-        f"{facts.rows:,} rows in {views}{size}{_some_labels(facts)}. GraphClustering finds the communities of a "
+    labels = "; labels that are all of one class say nothing about the others" if facts.labelled else ""
+    reasons = [
+        f"{facts.rows:,} rows in {views}{size}{labels}. GraphClustering finds the communities of a "
         "nearest-neighbour graph in the seconds of k-means, labels new rows, and keeps the tree of all numbers of "
         "clusters (labels_at)."
     ]
     if facts.rows > MAX_ROWS or not facts.fits_memory:
-        said.append(
+        reasons.append(
             f"It clusters a sample of {MAX_ROWS:,} rows; the others follow their nearest neighbours in it."
         )
     if uneven:
-        said.append("A group with fewer rows than n_neighbors is not found, and a very large one may be cut.")
-    others = _for_one_view(facts, settings) if facts.views == 1 else _for_several_views()
-    return Recommendation("GraphClustering", settings, " ".join(said), others, facts)
+        reasons.append(
+            "A group with fewer rows than n_neighbors is not found, and a very large one may be cut."
+        )
+    if count != n_clusters:
+        reasons.append(
+            f"Fewer than {LEAST_ROWS} rows do not tell how many clusters there are: 2 is a guess, give your number."
+        )
+    others = _for_one_view(facts, count) if facts.views == 1 else _FOR_SEVERAL_VIEWS
+    return Recommendation("GraphClustering", {"n_clusters": count}, " ".join(reasons), others, facts)
 
 
-def _for_one_view(facts: Facts, settings: dict[str, Any]) -> tuple[Alternative, ...]:
+def _for_one_view(facts: Facts, n_clusters: int | str) -> tuple[Alternative, ...]:
     others = [
         Alternative(
             "PCX",
@@ -149,32 +282,8 @@ def _for_one_view(facts: Facts, settings: dict[str, Any]) -> tuple[Alternative, 
             "for each row, or a stream (partial_fit).",
         )
     ]
-    if settings["n_clusters"] == "auto" or settings["n_clusters"] < facts.rows:
+    if n_clusters == "auto" or int(n_clusters) < facts.rows:
         others.append(Alternative("SSCNet", "trains a network: take it to see which rows a row is made of."))
-    if facts.rows <= _FEW_ROWS:
+    if facts.rows <= _SSC_ROWS:
         others.append(Alternative("SSC", "for rows on low-dimensional subspaces alone, by an exact solver."))
     return tuple(others)
-
-
-def _for_several_views() -> tuple[Alternative, ...]:
-    return (
-        Alternative("MVSIB", "trains a network: take it to learn which rows are ambiguous, or for a stream."),
-        Alternative("LargeMvCNet", "marks corrupt rows and restores missing views."),
-        Alternative("PCX", "concatenates views and needs all of them."),
-    )
-
-
-def _lacking(facts: Facts) -> str:
-    return (
-        "" if facts.incomplete == 0 else f", {max(facts.incomplete, 0.01):.0%} of the rows without some view"
-    )
-
-
-def _width(facts: Facts) -> str:
-    return "" if facts.columns == 1 else f" of {facts.columns:,} columns"
-
-
-def _some_labels(facts: Facts) -> str:
-    if not facts.labelled:
-        return ""
-    return "; labels that are all of one class say nothing about the others"

@@ -1,14 +1,14 @@
-r"""The adaptive graph: rows lean towards those of their anchors that agree with them.
+r"""The adaptive graph: the weights of a row move towards those of its anchors that agree with its class scores.
 
 With V fixed, :math:`\mathrm{tr}\, V'(I - B)V = \min_P \sum_{ij} z_{ij} \|v_i - p_j\|^2`, attained at
 :math:`P = \Lambda^{-1} Z' V` (spec fucsmf 2.6). So the weights of a row move to
 
 .. math:: z_i = \mathrm{Proj}\Big(z_i^0 - \frac{1 + 2/\lambda}{2 \gamma} \|v_i - p_j\|^2\Big)
 
-on the simplex over its own anchors; :math:`\lambda \gamma \|Z - Z^0\|^2` keeps them near the first weights. Labelled
-rows keep theirs: they are longer than the others, so they would let go of every anchor but one (measured on digits,
-one label a class: ACC 0.20 instead of 0.94). The step leaves :math:`\|B\|^2` and the degrees out, so it is tried at
-full length, a half, a quarter and an eighth, and only taken where the whole objective falls.
+on the simplex over its own anchors; :math:`\lambda \gamma \|Z - Z^0\|^2` keeps them near the initial weights.
+Labelled rows keep theirs: their norm is larger than that of the others, so they would lose every anchor but one. The
+step ignores :math:`\|B\|^2` and the degrees, so it is tried at full length, a half, a quarter and an eighth, and only
+taken where the whole objective falls.
 """
 
 # n rows, m anchors, p anchors of a row, c classes
@@ -18,57 +18,49 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from coterie.methods.fucsmf.knowledge import Knowledge
-from coterie.methods.fucsmf.problem import Graph
-from coterie.methods.fucsmf.solving import Answer, Terms, solve
+from coterie.methods.fucsmf.options import FUCSMFOptions
+from coterie.methods.fucsmf.problem import AnchorGraph
+from coterie.methods.fucsmf.solver import Solution, solve
+from coterie.methods.fucsmf.supervision import Supervision
 from coterie.ops.simplex import project_simplex
 
-STIFFNESS = 0.3
-_LENGTHS = (1.0, 0.5, 0.25, 0.125)
+STIFFNESS = 0.3  # gamma
+_STEP_LENGTHS = (1.0, 0.5, 0.25, 0.125)
 _CHUNK = 8192
 
 
-def adapted(graph: Graph, known: Knowledge, answer: Answer, terms: Terms, n_outer: int) -> Answer:
-    """Return the answer after at most `n_outer` steps of the graph, each followed by a solve.
-
-    Parameters
-    ----------
-    graph : Graph
-        The first one.
-    known : Knowledge
-    answer : Answer
-        On that graph.
-    terms : Terms
-    n_outer : int
-    """
-    now, total = graph, answer.solution.value
-    for _ in range(n_outer):
-        target = _leaning(graph.weights, now, answer.rows, known.codes < 0, terms.smoothness)
-        taken = None
-        for length in _LENGTHS:
-            tried = Graph.of((now.weights + length * (target - now.weights)).tocsr())
-            if tried.degrees.min() <= 0:
+def adapt_graph(
+    graph: AnchorGraph, known: Supervision, solution: Solution, options: FUCSMFOptions
+) -> Solution:
+    """Return the solution after at most `options.adapt` steps of the graph, each followed by a solve."""
+    current, lowest = graph, solution.minimum.value
+    for _ in range(options.adapt):
+        target = _adapted_weights(graph.weights, current, solution.rows, known.labelled, options.smoothness)
+        for length in _STEP_LENGTHS:
+            candidate = AnchorGraph.of((current.weights + length * (target - current.weights)).tocsr())
+            if not candidate.used.all():
                 continue
-            found = solve(tried, known, answer.rows.shape[1], terms, answer.anchor_codes, like=graph)
-            moved = tried.weights - graph.weights
-            cost = found.solution.value + terms.smoothness * STIFFNESS * float(moved.multiply(moved).sum())
-            if cost < total:
-                taken = tried, found, cost
+            solved = solve(
+                candidate, known, solution.rows.shape[1], options, solution.anchor_codes, newton_graph=graph
+            )
+            moved = candidate.weights - graph.weights
+            penalty = options.smoothness * STIFFNESS * float(moved.multiply(moved).sum())
+            if solved.minimum.value + penalty < lowest:
                 break
-        if taken is None:
+        else:
+            return solution
+        unchanged = np.array_equal(solved.rows.argmax(axis=1), solution.rows.argmax(axis=1))
+        current, solution, lowest = candidate, solved, solved.minimum.value + penalty
+        if unchanged:
             break
-        settled = np.array_equal(taken[1].labels, answer.labels)
-        now, answer, total = taken
-        if settled:
-            break
-    return answer
+    return solution
 
 
-def _leaning(
-    first: sparse.csr_matrix, now: Graph, rows: np.ndarray, free: np.ndarray, smoothness: float
+def _adapted_weights(
+    first: sparse.csr_matrix, current: AnchorGraph, rows: np.ndarray, labelled: np.ndarray, smoothness: float
 ) -> sparse.csr_matrix:
-    """Return the weights that the step goes towards, with the anchors of the first graph."""
-    means = (now.weights.T @ rows) / now.degrees[:, None]
+    """Return the weights that the step moves towards, over the anchors of the initial graph."""
+    means = (current.weights.T @ rows) / current.degrees[:, None]
     pull = (1 + 2 / max(smoothness, 1e-12)) / (2 * STIFFNESS)
     weights = first.copy()
     counts = np.diff(first.indptr)
@@ -76,7 +68,7 @@ def _leaning(
         stop = min(start + _CHUNK, len(rows))
         entries = slice(first.indptr[start], first.indptr[stop])
         owner = np.repeat(np.arange(start, stop), counts[start:stop])
-        gaps = free[owner] * np.sum((rows[owner] - means[first.indices[entries]]) ** 2, axis=1)
+        gaps = ~labelled[owner] * np.sum((rows[owner] - means[first.indices[entries]]) ** 2, axis=1)
         place = np.arange(entries.start, entries.stop) - first.indptr[owner]
         padded = np.full((stop - start, counts[start:stop].max()), -np.inf)
         padded[owner - start, place] = first.data[entries] - pull * gaps

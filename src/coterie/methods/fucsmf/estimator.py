@@ -1,6 +1,6 @@
-"""`FUCSMF`: what a person calls."""
+"""`FUCSMF`: semi-supervised clustering by one convex solve on an anchor graph."""
 
-# n rows, d columns of a view, m anchors, c classes
+# n rows, m anchors, c classes
 
 from __future__ import annotations
 
@@ -18,59 +18,59 @@ from coterie.engine.distributed import current_collectives
 from coterie.errors import InputError
 from coterie.graph.metric import KINDS
 from coterie.methods.base import Assignment, Clusterer
-from coterie.methods.fucsmf import graph as graphs
-from coterie.methods.fucsmf import reach
-from coterie.methods.fucsmf.adapt import adapted
-from coterie.methods.fucsmf.graph import PLACES, AnchorView, AnchorViews
-from coterie.methods.fucsmf.knowledge import Knowledge, as_pairs, gather
-from coterie.methods.fucsmf.labels import pseudo_labels, read_labels
+from coterie.methods.fucsmf import labels as labelling
+from coterie.methods.fucsmf.adapt import adapt_graph
+from coterie.methods.fucsmf.anchors import PLACEMENTS, AnchorView, AnchorViews, check_anchors, fit_anchors
 from coterie.methods.fucsmf.options import FUCSMFOptions
-from coterie.methods.fucsmf.problem import Graph, column_sums
-from coterie.methods.fucsmf.solving import Answer, Terms, memberships, solve
+from coterie.methods.fucsmf.problem import AnchorGraph
+from coterie.methods.fucsmf.solver import Solution, solve
+from coterie.methods.fucsmf.supervision import Supervision, as_pairs, combine, pseudo_labels, read_labels
 from coterie.methods.options import Options
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, whole
 from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.store import below, versions
 
 _EVERY_ROW = 10_000
-_MANY = 5000
+_MANY_ANCHORS = 5000
+_VALUES = ("seed", "history", "objective", "gradient", "is_convex")
+_ARRAYS = ("labels", "classes", "label_distributions", "anchor_codes", "exemplar_indices")
 
 
 class FUCSMF(Clusterer):
-    """Semi-supervised clustering by one convex solve on an anchor graph.
+    """Semi-supervised clustering by one convex solve on an anchor graph (FUCSMF [1]_).
 
-    Rows hang on their nearest anchors, and rows that share anchors are near. The labels that are known stay; the
-    classes of the other rows are the one minimum of a convex function, found by a search whose steps do not depend
-    on the number of rows.
+    Each row is connected to its nearest anchors, and rows that share anchors are similar. Labelled rows keep their
+    labels; the classes of the others are the unique minimum of a convex function, found by conjugate gradients whose
+    cost per step does not depend on the number of rows.
 
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        How many clusters to find where there is no label at all; ``"auto"`` asks `coterie.choose_k`. Otherwise the
-        labels say what classes there are, and a class that nobody labelled is not looked for.
+        Number of clusters where no row is labelled; ``"auto"`` estimates it, as `coterie.choose_k` does. Otherwise
+        the labels determine the classes, and a class without a label is not looked for.
     classes : sequence of int, optional
-        The classes there are, where that should be checked; by default those among the labels.
+        All classes, to check the labels against; by default those among the labels.
     views : list or mapping, optional
-        Column groups, when one 2-D array holds several views. Each view has its own graph; the mean counts.
+        Column groups, when one 2-D array holds several views. The graph is the mean of the views' graphs.
     scale : str, list or mapping, default="auto"
         Scaling of each view, one of ``"feature"``, ``"minmax"``, ``"sample"``, ``"none"``. ``"auto"``
         standardises columns of different units and leaves columns of one kind, such as pixels, as they are.
     metric : {"auto", "euclidean", "correlation", "whitened"}, default="auto"
-        How rows are compared. ``"auto"`` takes the one whose neighbours agree most, without any label.
+        Metric in which rows are compared. ``"auto"`` takes the one whose neighbours agree most, without any label.
     anchors : {"auto", "kmeans", "minibatch", "random"}, array or list of arrays, default="auto"
-        How the anchors are placed, or where they are, one array a view. ``"auto"`` makes every row an anchor where
-        `n_anchors` allows it, and places them by k-means where it does not.
+        How the anchors are placed, or the anchors themselves, one array per view. ``"auto"`` makes every row an
+        anchor where `n_anchors` allows it, and otherwise places them by k-means.
     n_anchors : int or "auto", default="auto"
-        Anchors of each view. ``"auto"`` is 5,000, or every row up to 10,000 rows; where `anchors` says how to place
-        them, half of those rows.
+        Anchors per view. ``"auto"`` is 5,000, or every row up to 10,000 rows; half of those rows where `anchors` says
+        how to place them.
     n_nearest : int, default=8
-        How many anchors a row hangs on in each view.
+        Anchors that a row is connected to in each view.
     allow_unlabelled : bool, default=False
         Whether a class may have no labelled row. No row will be of that class.
     options : FUCSMFOptions, optional
-        What the paper names, and what we add to it; None is ``FUCSMFOptions()``.
+        Parameters of the paper and of the solver; None is ``FUCSMFOptions()``.
     random_state : int, RandomState or None, default=None
-        Decides where the anchors are.
+        Seed of the placement of anchors.
 
     Attributes
     ----------
@@ -79,42 +79,49 @@ class FUCSMF(Clusterer):
     classes_ : ndarray of shape (c,)
         The classes, ascending; the columns of all memberships.
     names_ : dict of int to str
-        What classes are called, where somebody says so: empty after a fit, kept in a saved model, shown in reports.
+        Names of classes, where a user gives them: empty after a fit, kept in a saved model, shown in reports.
     label_distributions_ : ndarray of shape (n, c)
-        Soft memberships of the rows; they sum to one.
+        Memberships of the rows; they sum to one.
     anchor_codes_ : ndarray of shape (m, c)
-        What each anchor says about the classes; a new row is the mean of its anchors, by their weights.
+        Class scores of the anchors; those of a new row are their weighted mean.
     is_convex_ : bool
-        Whether the problem was convex, so that the answer is the only one.
+        Whether the problem was convex, so that the solution is unique.
     curvature_ : float
-        The lowest curvature of the objective, over all directions and places.
+        Lower bound of the objective's curvature; the problem is convex where it is not negative.
     objective_ : float
-        What was minimised, at the end.
+        The objective at the solution.
     gradient_ : float
         The norm of its gradient there.
     exemplar_indices_ : ndarray of shape (c,)
-        The row that is most surely of each class, of those without a label where there are any.
+        The row with the highest score of each class, unlabelled where possible.
     n_clusters_ : int
-        How many classes there are.
+        Number of classes.
     k_choice_ : KChoice or None
-        How ``n_clusters="auto"`` came to that number, where there was no label.
+        Evidence for the number of clusters, where ``n_clusters="auto"`` and no row is labelled.
     cluster_sizes_ : ndarray of shape (c,)
     history_ : list of dict
         One record per iteration of the solve.
     anchors_ : AnchorViews
-        The anchors and how rows are compared with them.
+        The anchors and the metric of each view.
     scaler_ : Scaler
     seed_ : int
+        Seed of this fit; ``random_state=model.seed_`` repeats it.
     n_iter_ : int
-        Iterations of the solve; 1 where nothing was left to solve.
+        Iterations of the solve; 1 where every row is labelled.
     n_features_in_ : int
     view_names_in_ : ndarray of str
     versions_ : dict
+        Versions of the packages that the result depends on.
 
     Notes
     -----
-    The method is that of "FUCSMF" (Symmetry 2026) as reconstructed and corrected on our page about it; the reduction
-    of the solve to the anchors, the choice of the metric, several views and the links are ours.
+    The reduction of the solve to the anchors, the choice of the metric, several views and the links are ours; the
+    method's page lists our corrections of the paper.
+
+    References
+    ----------
+    .. [1] "Fast Unconstraint Convex Symmetric Matrix for Semi-Supervised Learning", Symmetry 18(4), 2026,
+       https://doi.org/10.3390/sym18040698
 
     Examples
     --------
@@ -139,7 +146,8 @@ class FUCSMF(Clusterer):
         "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
         "metric": one_of("auto", *KINDS),
         "anchors": either(
-            one_of("auto", *PLACES), a_kind_of((np.ndarray, list, tuple), "an array, or one for each view")
+            one_of("auto", *PLACEMENTS),
+            a_kind_of((np.ndarray, list, tuple), "an array, or one for each view"),
         ),
         "n_anchors": either(one_of("auto"), whole(1)),
         "n_nearest": whole(1),
@@ -203,16 +211,18 @@ class FUCSMF(Clusterer):
         self.seed_ = self._run_seed()
         if (codes < 0).all():
             self._settle_clusters(data)
-        collectives = current_collectives()
-        self.scaler_ = fit_scaler(data, self.scale, collectives)
-        self.anchors_ = self._fit_anchors(data, collectives)
-        self._graph = self._kept(self.anchors_.weights(data, collectives))
-        self._solve(codes, must_link, cannot_link, None)
+        together = current_collectives()
+        self.anchors_ = self._compare(data, together)
+        self._graph = AnchorGraph.of(self.anchors_.weights(data, together))
+        known = self._supervise(codes, must_link, cannot_link)
+        solution = self._solve(known)
+        self._label(known, solution)
+        self._describe(solution)
         self.versions_, self.names_ = versions(), {}
         return self
 
     def relabel(self, y: Any, *, must_link: Any = None, cannot_link: Any = None) -> Self:
-        """Solve again for other labels and links of the same rows, from the last answer; the graph is kept.
+        """Solve again for other labels and links of the same rows, on the same graph, from the last solution.
 
         Parameters
         ----------
@@ -223,31 +233,35 @@ class FUCSMF(Clusterer):
         -------
         self
         """
-        self._kept_graph()
+        graph = self._fitted_graph()
         self._check_params()
         if self.n_clusters != "auto":
             self.n_clusters_ = int(self.n_clusters)
-        before, last = self.classes_, self.anchor_codes_[self._live]
+        before, last = self.classes_, self.anchor_codes_[graph.used]
         codes = self._read_labels(y, len(self.labels_))
         start = np.zeros((len(last), len(self.classes_)))
         _, new, old = np.intersect1d(self.classes_, before, return_indices=True)
         start[:, new] = last[:, old]
         try:
-            self._solve(codes, must_link, cannot_link, start)
+            known = self._supervise(codes, must_link, cannot_link)
         except InputError:
-            self.classes_ = before  # contradictions leave the last answer as it was
+            self.classes_ = before  # contradictions leave the last solution as it was
             raise
+        solution = self._solve(known, None if (codes < 0).all() else start)
+        self._label(known, solution)
+        self._describe(solution)
         return self
 
     def nearest_anchor(self) -> np.ndarray:
-        """Return the number of the anchor that each row of `fit` hangs on most, (n,)."""
-        return self._kept_graph().nearest
+        """Return the anchor of the largest weight of each fitted row, (n,)."""
+        return self._fitted_graph().nearest
 
     def reach(self, rows: np.ndarray) -> np.ndarray:
-        """Return how strongly labels reach some rows of `fit`, as their anchors say it, shape of `rows`."""
-        return (self._kept_graph().weights[rows] @ self.anchor_codes_[self._live]).max(axis=1)
+        """Return how strongly labels reach some fitted rows: the highest class score of their anchors."""
+        graph = self._fitted_graph()
+        return (graph.weights[rows] @ self.anchor_codes_[graph.used]).max(axis=1)
 
-    def _kept_graph(self) -> Graph:
+    def _fitted_graph(self) -> AnchorGraph:
         check_is_fitted(self)
         if not hasattr(self, "_graph"):
             raise InputError("A loaded model has no graph of its rows any more; call fit with the rows.")
@@ -265,38 +279,33 @@ class FUCSMF(Clusterer):
                 f"n_anchors={self.n_anchors} is more than the {data.n_rows} rows; ask for fewer, or 'auto'."
             )
 
-    def _fit_anchors(self, data: Views, collectives: Collectives) -> AnchorViews:
-        placed: Any = self.anchors
-        if not isinstance(placed, str):
-            placed = [np.asarray(one, dtype=np.float32) for one in _one_a_view(placed)]
-            graphs.check_anchors(placed, data.dims, data.n_rows)
+    def _compare(self, data: Views, collectives: Collectives) -> AnchorViews:
+        """Scale the views, choose their metrics and place their anchors."""
+        self.scaler_ = fit_scaler(data, self.scale, collectives)
+        by_name = isinstance(self.anchors, str)
+        anchors = self.anchors if by_name else check_anchors(self.anchors, data.dims, data.n_rows)
         n_anchors = self.n_anchors
         if n_anchors == "auto":
-            few = (
-                data.n_rows if placed == "auto" else max(1, data.n_rows // 2)
-            )  # all rows leave none to choose
-            n_anchors = few if data.n_rows <= _EVERY_ROW else _MANY
-        return graphs.fit_views(
+            every_row = by_name and self.anchors == "auto"
+            few = data.n_rows if every_row else max(1, data.n_rows // 2)
+            n_anchors = few if data.n_rows <= _EVERY_ROW else _MANY_ANCHORS
+        return fit_anchors(
             data,
             self.scaler_,
             metric=self.metric,
-            anchors=placed,
+            anchors=anchors,
             n_anchors=int(n_anchors),
             n_nearest=self.n_nearest,
             seed=self.seed_,
             collectives=collectives,
         )
 
-    def _kept(self, weights: Any) -> Graph:
-        """Return the graph of the anchors that have rows, and remember which those are."""
-        self._live = column_sums(weights) > 0
-        return Graph.of(weights if self._live.all() else weights[:, self._live])
-
-    def _solve(self, codes: np.ndarray, must_link: Any, cannot_link: Any, start: np.ndarray | None) -> None:
+    def _supervise(self, codes: np.ndarray, must_link: Any, cannot_link: Any) -> Supervision:
+        """Check labels and links; where there is no label, cluster the graph for pseudo-labels."""
         n_rows = len(codes)
-        links = [as_pairs(must_link, n_rows, "must_link"), as_pairs(cannot_link, n_rows, "cannot_link")]
+        must, cannot = as_pairs(must_link, n_rows, "must_link"), as_pairs(cannot_link, n_rows, "cannot_link")
         if (codes < 0).all():
-            codes, start = self._guess(n_rows), None
+            codes = self._pseudo_labels(n_rows)
         else:
             self.k_choice_ = None
         if len(self.classes_) == 1:
@@ -305,73 +314,69 @@ class FUCSMF(Clusterer):
                 UserWarning,
                 stacklevel=3,
             )
-        options = self._options_in_effect()
-        known = gather(codes, *links, hard=options.hard_links)
-        terms = self._terms()
-        answer = solve(self._graph, known, len(self.classes_), terms, start)
-        if options.adapt:
-            answer = adapted(self._graph, known, answer, terms, options.adapt)
-        self._finish(known, answer)
+        return combine(codes, must, cannot, hard=self._options_in_effect().hard_links)
 
-    def _terms(self) -> Terms:
-        options = self._options_in_effect()
-        weight = 0.1 * options.smoothness if options.link_weight == "auto" else float(options.link_weight)
-        return Terms(options.smoothness, options.label_scale, weight, options.tol, options.max_iter)
-
-    def _guess(self, n_rows: int) -> np.ndarray:
-        """Return labels for some rows of each cluster, where a person gave none."""
+    def _pseudo_labels(self, n_rows: int) -> np.ndarray:
         if n_rows < self.n_clusters_:
             raise InputError(
                 f"n_samples={n_rows} should be >= n_clusters={self.n_clusters_}; ask for fewer or give more rows."
             )
         self.classes_ = np.arange(self.n_clusters_)
         warnings.warn(
-            "FUCSMF has no labels: the rows were clustered on the graph, and rows in the middle of each cluster "
-            "stand in for labels. The clusters have no names, and the answer is only as good as those rows.",
+            "FUCSMF has no labels: the rows were clustered on the graph, and the most central rows of each cluster "
+            "are pseudo-labels. The clusters have no names, and the result is only as good as these rows.",
             UserWarning,
             stacklevel=4,
         )
         return pseudo_labels(self._graph.weights, self.n_clusters_, seed=self.seed_)
 
-    def _finish(self, known: Knowledge, answer: Answer) -> None:
-        solution = answer.solution
-        self.is_convex_, self._objective, self._curvature = (
-            answer.objective.is_convex(),
-            answer.objective,
-            None,
+    def _solve(self, known: Supervision, start: np.ndarray | None = None) -> Solution:
+        options: FUCSMFOptions = self._options_in_effect()
+        solution = solve(self._graph, known, len(self.classes_), options, start)
+        return adapt_graph(self._graph, known, solution, options)
+
+    def _label(self, known: Supervision, solution: Solution) -> None:
+        """Label every row; anchors and rows that no label reaches follow the nearest that one does."""
+        graph = self._graph
+        codes = np.zeros((len(graph.used), len(self.classes_)))
+        codes[graph.used] = solution.anchor_codes
+        self.anchor_codes_ = labelling.fill_unreached_anchors(codes, self.anchors_)
+        rows = labelling.fill_unreached_rows(
+            solution.rows, known.labelled, graph.weights, self.anchor_codes_[graph.used]
         )
-        self.objective_, self.gradient_, self.history_ = solution.value, solution.gradient, solution.history
-        codes = np.zeros((len(self._live), answer.rows.shape[1]))
-        codes[self._live] = answer.anchor_codes
-        self.anchor_codes_ = reach.speak_for_silent(codes, self.anchors_)
-        rows = reach.label_unreached(
-            answer.rows, known.codes < 0, self._graph.weights, self.anchor_codes_[self._live]
+        self.labels_ = self.classes_[rows.argmax(axis=1)]
+        self.label_distributions_ = labelling.memberships(rows)
+        self.exemplar_indices_ = labelling.highest_rows(rows, known.labelled)
+
+    def _describe(self, solution: Solution) -> None:
+        minimum, self._objective, self._curvature = solution.minimum, solution.objective, None
+        self.is_convex_ = solution.objective.is_convex()
+        self.objective_, self.gradient_, self.history_ = (
+            minimum.value,
+            minimum.gradient_norm,
+            minimum.history,
         )
-        positions = rows.argmax(axis=1)
-        self.labels_ = self.classes_[positions]
-        self.label_distributions_ = memberships(rows)
-        self.exemplar_indices_ = _surest(rows, known.codes >= 0)
-        self._describe(positions)
+        self._set_derived()
+
+    def _set_derived(self) -> None:
+        """Set the attributes that follow from others."""
+        self.n_iter_ = max(1, len(self.history_))
+        self.n_clusters_ = self._n_features_out = len(self.classes_)
+        positions = np.searchsorted(self.classes_, self.labels_)
+        self.cluster_sizes_ = np.bincount(positions, minlength=self.n_clusters_)
 
     @property
     def curvature_(self) -> float:
-        """The lowest curvature of the objective; computed when it is first asked for."""
+        """Lower bound of the objective's curvature, computed on first access."""
         check_is_fitted(self, "labels_")
         if self._curvature is None:
             self._curvature = self._objective.curvature()
         return self._curvature
 
-    def _describe(self, positions: np.ndarray) -> None:
-        """Set the attributes that follow from others and from the positions of the rows' classes."""
-        self.n_iter_ = max(1, len(self.history_))
-        self.n_clusters_ = len(self.classes_)
-        self._n_features_out = self.anchor_codes_.shape[1]
-        self.cluster_sizes_ = np.bincount(positions, minlength=self._n_features_out)
-
     # Using a fitted model
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return what the anchors of rows say about the classes.
+        """Return the class scores of rows.
 
         Parameters
         ----------
@@ -380,39 +385,20 @@ class FUCSMF(Clusterer):
         Returns
         -------
         ndarray of shape (n, c), float32
-            The class of a row is the largest; labels of rows seen in `fit` are not looked up.
+            The class of a row has the highest; the labels of fitted rows are not looked up.
         """
-        return np.concatenate([rows.astype(np.float32) for rows in self._over(X)])
+        return np.concatenate([scores.astype(np.float32) for scores in self._scores(X)])
 
     def assign(self, X: Any) -> Assignment:
-        """Return the class of each row and how sure it is; labels of rows seen in `fit` are not looked up.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        Assignment
-        """
+        """Return the class of each row and its confidence; the labels of fitted rows are not looked up."""
         shares = self.predict_proba(X)
         return Assignment(self.classes_[shares.argmax(axis=1)], shares.max(axis=1))
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the memberships of rows.
+        """Return the memberships of rows, (n, c), in the order of `classes_`; they sum to one."""
+        return np.concatenate([labelling.memberships(scores) for scores in self._scores(X)])
 
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        ndarray of shape (n, c)
-            Rows sum to one.
-        """
-        return np.concatenate([memberships(rows) for rows in self._over(X)])
-
-    def _over(self, X: Any) -> Iterator[np.ndarray]:
+    def _scores(self, X: Any) -> Iterator[np.ndarray]:
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
         for weights in self.anchors_.stream(data):
@@ -421,53 +407,25 @@ class FUCSMF(Clusterer):
     # Saving
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        values = {
-            "seed": self.seed_,
-            "history": self.history_,
-            "objective": self.objective_,
-            "gradient": self.gradient_,
-            "curvature": self.curvature_,
-            "is_convex": self.is_convex_,
+        values = {name: getattr(self, f"{name}_") for name in (*_VALUES, "curvature")}
+        values |= {
             "scale": list(self.scaler_.modes_),
             "names": [[number, name] for number, name in self.names_.items()],
             "views": [[view.space.kind, *view.axes.shape, len(view.anchors)] for view in self.anchors_.parts],
         }
         arrays = module_arrays("anchors.", self.anchors_)
         arrays |= {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
-        arrays |= {
-            "labels": self.labels_,
-            "classes": self.classes_,
-            "label_distributions": self.label_distributions_,
-            "anchor_codes": self.anchor_codes_,
-            "exemplar_indices": self.exemplar_indices_,
-        }
-        return values, arrays
+        return values, arrays | {name: getattr(self, f"{name}_") for name in _ARRAYS}
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        self.seed_, self.history_ = values["seed"], values["history"]
-        self.objective_, self.gradient_ = values["objective"], values["gradient"]
-        self._curvature, self.is_convex_ = values["curvature"], values["is_convex"]
+        stored = {name: values[name] for name in _VALUES} | {name: arrays[name] for name in _ARRAYS}
+        for name, value in stored.items():
+            setattr(self, f"{name}_", value)
+        self._curvature = values["curvature"]
         self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
         with unfilled():
             views = [AnchorView(*shape) for shape in values["views"]]
         self.anchors_ = AnchorViews(self.scaler_, views, self.n_nearest)
         load_arrays("anchors.", self.anchors_, arrays)
-        self.classes_ = arrays["classes"]
         self.names_ = {int(number): str(name) for number, name in values.get("names", [])}
-        self.labels_, self.label_distributions_ = arrays["labels"], arrays["label_distributions"]
-        self.anchor_codes_, self.exemplar_indices_ = arrays["anchor_codes"], arrays["exemplar_indices"]
-        self._describe(np.searchsorted(self.classes_, self.labels_))
-
-
-def _one_a_view(anchors: Any) -> list[Any]:
-    """Return one array a view; a single table is that of a single view."""
-    whole = np.ndim(anchors[0]) == 1 if len(anchors) else True
-    return [anchors] if whole else list(anchors)
-
-
-def _surest(rows: np.ndarray, labelled: np.ndarray) -> np.ndarray:
-    """Return the row with the largest entry for each class, (c,), of the unlabelled where there are any."""
-    columns = rows.copy(order="F")
-    if not labelled.all():
-        columns[labelled] = -np.inf
-    return columns.argmax(axis=0)
+        self._set_derived()

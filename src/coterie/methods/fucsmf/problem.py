@@ -1,6 +1,6 @@
-"""From a graph and what is known of its rows to the objective, and from its minimiser back to rows."""
+"""From an anchor graph and supervision to the objective, and from its minimiser back to rows."""
 
-# n rows, m anchors, e units, c classes
+# n rows, m anchors, e groups, c classes
 
 from __future__ import annotations
 
@@ -11,44 +11,38 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from coterie.methods.fucsmf.knowledge import Knowledge
 from coterie.methods.fucsmf.newton import RANK, Newton
 from coterie.methods.fucsmf.objective import Links, Objective, centred
+from coterie.methods.fucsmf.supervision import Supervision
 from coterie.ops.sparse import as_tensor
 
-SCALES = ("balanced", "one")
-# With fewer, too many eigenvalues are near 1: with 8 Newton saves steps but no time, with 4 not even steps.
-_ROWS_AN_ANCHOR = 10
+# With fewer rows per anchor too many eigenvalues are near 1, and the Newton step saves no time.
+_ROWS_PER_ANCHOR = 10
 
 
 @dataclass(frozen=True)
-class Graph:
-    """An anchor graph with the products that every solve needs.
+class AnchorGraph:
+    """An anchor graph with the products that every solve needs."""
 
-    Attributes
-    ----------
-    weights : sparse matrix of shape (n, m)
-        Z; rows sum to one, and every anchor has a row.
-    degrees : ndarray of shape (m,)
-    gram : sparse matrix of shape (m, m)
-        Z'Z.
-    """
-
-    weights: sparse.csr_matrix
-    degrees: np.ndarray
-    gram: sparse.csr_matrix
-    _kept: dict[float, Newton] = field(default_factory=dict, repr=False)
+    weights: sparse.csr_matrix  # Z (n, m); rows sum to one, and every anchor has a row
+    used: np.ndarray  # which of all anchors have a row; the others are left out of Z
+    degrees: np.ndarray  # (m,), column sums of Z
+    gram: sparse.csr_matrix  # (m, m), Z'Z
+    _newton: dict[float, Newton] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, weights: sparse.csr_matrix) -> Graph:
-        """Return the graph of these weights.
+    def of(cls, weights: sparse.csr_matrix) -> AnchorGraph:
+        """Build the graph of these weights.
 
         Examples
         --------
-        >>> Graph.of(sparse.csr_matrix([[1.0, 0.0], [0.5, 0.5]])).degrees
+        >>> AnchorGraph.of(sparse.csr_matrix([[1.0, 0.0, 0.0], [0.5, 0.0, 0.5]])).degrees
         array([1.5, 0.5])
         """
-        return cls(weights, column_sums(weights), (weights.T @ weights).tocsr())
+        degrees = np.asarray(weights.sum(axis=0)).ravel()
+        used = degrees > 0
+        weights = weights if used.all() else weights[:, used]
+        return cls(weights, used, degrees[used], (weights.T @ weights).tocsr())
 
     @cached_property
     def squared_norm(self) -> float:
@@ -59,7 +53,7 @@ class Graph:
 
     @cached_property
     def nearest(self) -> np.ndarray:
-        """The number of the anchor that each row hangs on most, the first where several tie, (n,)."""
+        """The anchor of the largest weight of each row, the first where several tie, (n,)."""
         counts = np.diff(self.weights.indptr)
         largest = np.maximum.reduceat(self.weights.data, self.weights.indptr[:-1])
         entries = np.flatnonzero(self.weights.data == np.repeat(largest, counts))
@@ -67,30 +61,25 @@ class Graph:
         return self.weights.indices[entries[first]]
 
     def newton(self, smoothness: float) -> Newton | None:
-        """Return Newton's step for this graph, kept for the next solve; None where it would not pay."""
+        """Return the Newton step of this graph, cached for the next solve; None where it would not pay."""
         n, m = self.weights.shape
-        if m < 4 * RANK or n < _ROWS_AN_ANCHOR * m:
+        if m < 4 * RANK or n < _ROWS_PER_ANCHOR * m:
             return None
-        if smoothness not in self._kept:
-            self._kept.clear()
-            self._kept[smoothness] = Newton.of(self.gram, self.degrees, smoothness)
-        return self._kept[smoothness]
+        if smoothness not in self._newton:
+            self._newton.clear()
+            self._newton[smoothness] = Newton.of(self.gram, self.degrees, smoothness)
+        return self._newton[smoothness]
 
 
-def column_sums(matrix: sparse.csr_matrix) -> np.ndarray:
-    """Return the sums of the columns as a vector."""
-    return np.asarray(matrix.sum(axis=0)).ravel()
+def label_lengths(codes: np.ndarray, n_classes: int, scale: str) -> np.ndarray:
+    """Return the norm of a labelled row of each class, (c,).
 
-
-def label_sizes(codes: np.ndarray, n_classes: int, scale: str) -> np.ndarray:
-    """Return the length of a labelled row of each class, (c,).
-
-    "balanced" makes the labelled rows of a class weigh 1 together, however many they are (spec fucsmf 3.7); "one"
-    gives each of them length 1, as the paper does.
+    "balanced" gives the labelled rows of every class the same total weight (spec fucsmf 3.7); "one" gives each row
+    norm 1, as the paper does.
 
     Examples
     --------
-    >>> label_sizes(np.array([0, 0, 0, 0, 1, -1]), 2, "balanced")
+    >>> label_lengths(np.array([0, 0, 0, 0, 1, -1]), 2, "balanced")
     array([0.5, 1. ])
     """
     if scale == "one":
@@ -98,93 +87,76 @@ def label_sizes(codes: np.ndarray, n_classes: int, scale: str) -> np.ndarray:
     return 1 / np.sqrt(np.maximum(1, np.bincount(codes[codes >= 0], minlength=n_classes)))
 
 
-def make_objective(
-    graph: Graph, known: Knowledge, sizes: np.ndarray, *, smoothness: float, link_weight: float
+def build_objective(
+    graph: AnchorGraph, known: Supervision, lengths: np.ndarray, *, smoothness: float, link_weight: float
 ) -> Objective:
-    """Return the objective of the free rows.
-
-    Parameters
-    ----------
-    graph : Graph
-    known : Knowledge
-    sizes : ndarray of shape (c,)
-        From `label_sizes`.
-    smoothness, link_weight : float
-        lambda and mu.
-    """
-    labelled = known.codes >= 0
-    counts = np.bincount(known.codes[labelled], minlength=len(sizes))
-    units = _indicator(known.unit, known.n_units)
-    set_apart = labelled | (known.unit >= 0)
-    gram = _gram_without(graph, set_apart)
-    fixed = _indicator(known.codes, len(sizes))
+    """Build the objective of the unlabelled rows, for label lengths (c,), lambda and mu."""
+    counts = np.bincount(known.codes[known.labelled], minlength=len(lengths))
+    groups = _indicator(known.group, known.n_groups)
+    labels = _indicator(known.codes, len(lengths))
     return Objective(
-        smoothness,
-        gram,
-        graph.degrees,
-        (units @ graph.weights).tocsr(),
-        column_sums(units.T),
-        (fixed @ graph.weights).T.toarray() * sizes,
-        np.diag(sizes**2 * counts),
-        graph.squared_norm,
-        _links(known, sizes, link_weight),
+        smoothness=smoothness,
+        gram=_gram_without(graph, known.labelled | (known.group >= 0)),
+        degrees=graph.degrees,
+        groups=(groups @ graph.weights).tocsr(),
+        sizes=np.asarray(groups.sum(axis=1)).ravel(),
+        labelled_sums=(labels @ graph.weights).T.toarray() * lengths,
+        labelled_scatter=np.diag(lengths**2 * counts),
+        constant=graph.squared_norm,
+        links=_links(known, lengths, link_weight),
     )
 
 
 def _indicator(numbers: np.ndarray, n_kinds: int) -> sparse.csr_matrix:
-    """Return the (kinds, n) matrix with a one where a row is of a kind; rows of number -1 are of none."""
+    """Return the (kinds, n) indicator matrix; rows of number -1 are of no kind."""
     rows = np.flatnonzero(numbers >= 0)
     return sparse.csr_matrix((np.ones(len(rows)), (numbers[rows], rows)), shape=(n_kinds, len(numbers)))
 
 
-def _gram_without(graph: Graph, left_out: np.ndarray) -> sparse.csr_matrix:
-    """Return Z'Z of the other rows, from the smaller of the two parts."""
-    if left_out.mean() > 0.5:
-        rest = graph.weights[~left_out]
+def _gram_without(graph: AnchorGraph, excluded: np.ndarray) -> sparse.csr_matrix:
+    """Return Z'Z of the rows that are not excluded, from the smaller of the two parts."""
+    if excluded.mean() > 0.5:
+        rest = graph.weights[~excluded]
         return (rest.T @ rest).tocsr()
-    gone = graph.weights[left_out]
+    gone = graph.weights[excluded]
     return (graph.gram - gone.T @ gone).tocsr()
 
 
-def _links(known: Knowledge, sizes: np.ndarray, weight: float) -> Links:
-    together, from_known, constant = _quadratic(known, known.together, -1.0, sizes, weight)
-    apart, apart_known, apart_constant = _quadratic(known, known.apart, 1.0, sizes, weight)
-    return Links(together, apart, from_known + apart_known, constant + apart_constant)
+def _links(known: Supervision, lengths: np.ndarray, weight: float) -> Links:
+    together, from_must, must_constant = _quadratic(known, known.together, -1.0, lengths, weight)
+    apart, from_cannot, cannot_constant = _quadratic(known, known.apart, 1.0, lengths, weight)
+    return Links(together, apart, from_must + from_cannot, must_constant + cannot_constant)
 
 
 def _quadratic(
-    known: Knowledge, pairs: np.ndarray, sign: float, sizes: np.ndarray, weight: float
+    known: Supervision, pairs: np.ndarray, sign: float, lengths: np.ndarray, weight: float
 ) -> tuple[sparse.csr_matrix, np.ndarray, float]:
-    """Return the form, half its gradient at zero and its value at zero of weight * sum |w_i + sign w_j|^2."""
-    shape = len(pairs), known.n_units
+    """Return the form, half the gradient at zero and the value at zero of weight * sum |w_i + sign w_j|^2."""
+    shape = len(pairs), known.n_groups
     if not len(pairs):
-        return sparse.csr_matrix((known.n_units,) * 2), np.zeros((known.n_units, len(sizes))), 0.0
+        return sparse.csr_matrix((known.n_groups,) * 2), np.zeros((known.n_groups, len(lengths))), 0.0
     each = np.arange(len(pairs))
     incidence = sparse.csr_matrix(shape)
-    fixed = np.zeros((len(pairs), len(sizes)))
+    fixed = np.zeros((len(pairs), len(lengths)))
     for rows, factor in zip(pairs.T, (1.0, sign), strict=True):
-        free = known.unit[rows] >= 0
+        free = known.group[rows] >= 0
         incidence = incidence + sparse.csr_matrix(
-            (np.full(free.sum(), factor), (each[free], known.unit[rows[free]])), shape=shape
+            (np.full(free.sum(), factor), (each[free], known.group[rows[free]])), shape=shape
         )
         codes = known.codes[rows[~free]]
-        fixed[each[~free], codes] += factor * sizes[codes]
+        fixed[each[~free], codes] += factor * lengths[codes]
     if sign > 0:
         fixed = centred(fixed)
-    return (
-        (weight * incidence.T @ incidence).tocsr(),
-        weight * (incidence.T @ fixed),
-        weight * float(np.vdot(fixed, fixed)),
-    )
+    form = (weight * incidence.T @ incidence).tocsr()
+    return form, weight * (incidence.T @ fixed), weight * float(np.vdot(fixed, fixed))
 
 
-def rows_of(
-    graph: Graph, known: Knowledge, sizes: np.ndarray, anchor_codes: np.ndarray, units: np.ndarray
+def recover_rows(
+    graph: AnchorGraph, known: Supervision, lengths: np.ndarray, anchor_codes: np.ndarray, groups: np.ndarray
 ) -> np.ndarray:
-    """Return V, (n, c): labelled rows as they are, rows with units as their unit, the others from the anchors."""
+    """Return V, (n, c): labelled rows as given, linked rows as their group, the others from their anchors."""
     rows = (as_tensor(graph.weights) @ torch.from_numpy(anchor_codes)).numpy()
-    own = known.unit >= 0
-    rows[own] = units[known.unit[own]]
-    labelled = known.codes >= 0
-    rows[labelled] = np.eye(len(sizes))[known.codes[labelled]] * sizes
+    grouped = known.group >= 0
+    rows[grouped] = groups[known.group[grouped]]
+    rows[known.labelled] = np.eye(len(lengths))[known.codes[known.labelled]] * lengths
     return rows

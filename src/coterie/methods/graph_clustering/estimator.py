@@ -1,21 +1,19 @@
-"""`GraphClustering`: communities of a nearest-neighbour graph, merged to clusters."""
+"""`GraphClustering`: communities of a kNN graph, merged into clusters."""
 
-# n rows, k clusters
+# n rows, d columns, k clusters
 
 from __future__ import annotations
 
 import dataclasses
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.collectives import share_of
+from coterie.collectives import Collectives, share_of
 from coterie.data import Views
-from coterie.engine.device import thread_cap
 from coterie.engine.distributed import current_collectives
 from coterie.graph.choose import Partition, partition
 from coterie.graph.confidence import calibrate
@@ -42,74 +40,86 @@ from coterie.ops.distributed_rows import agreed, gathered
 from coterie.store import below, versions
 
 OUTLIER = -1
+_ARRAYS = ("labels", "confidence", "outlier_score", "exemplar_indices")
+
+
+class RowLabels(NamedTuple):
+    """The cluster of each row, its confidence, its outlier score, and the graph node it belongs to; each (n,)."""
+
+    labels: np.ndarray
+    confidence: np.ndarray
+    outlier_scores: np.ndarray
+    nodes: np.ndarray
 
 
 class GraphClustering(Clusterer):
-    r"""Clusters of a graph of nearest neighbours: seconds for ten thousands of rows, minutes for millions.
+    r"""Community detection on a kNN graph, with communities merged into clusters.
 
-    Rows are compared by a metric that is chosen without labels, and joined to their nearest neighbours. Communities
-    of the graph (Leiden) are merged to `n_clusters` clusters; of many such partitions the one is taken whose clusters
-    say most about who is near whom, :math:`J = I / \sqrt H` (block information over the root of the entropy of the
-    clusters' volumes). New rows are labelled by a vote of their nearest neighbours. Several views are joined in one
-    graph, and a row may lack some of them.
+    Rows are compared by a metric chosen without labels and joined to their nearest neighbours. Communities of the
+    graph (Leiden [1]_) are merged into `n_clusters` clusters. Among many such partitions, the one with the highest
+    :math:`J = I / \sqrt H` wins: the mutual information between the clusters of adjacent rows, over the square root
+    of the entropy of the clusters' volumes. Views are combined in one graph, and a row may lack some of them. New
+    rows get the cluster of their nearest neighbours by a weighted vote.
 
     Parameters
     ----------
     n_clusters : int or "auto", default="auto"
-        How many clusters to find; "auto" lets the rows tell.
+        Number of clusters; "auto" estimates it from the graph, as `coterie.choose_k` does.
     views : list or mapping, optional
         Column groups, when one 2-D array holds several views.
     scale : str, list or mapping, default="auto"
-        How the columns or rows of each view are scaled; see `coterie.data.Scaler`.
+        Scaling of each view; see `coterie.data.Scaler`.
     metric : {"auto", "euclidean", "correlation", "whitened"}, default="auto"
-        How rows of a single view are compared. "auto" takes the one under which neighbours of neighbours are
-        neighbours most often.
+        Metric of a single view. "auto" takes the one under which neighbours of neighbours are neighbours most often.
     n_neighbors : int, default=10
         Neighbours of each row in the graph.
     max_rows : int, default=100000
-        The most rows that the graph is built on. Of more rows, a sample is clustered and the rest follow their
-        nearest neighbours in it.
+        Most rows in the graph. Of a larger data set a sample is clustered, and the other rows take the cluster of
+        their nearest neighbours in it.
     n_resamples : int, default=5
-        How many resampled graphs the confidence is learned from; 0 leaves it uncalibrated.
+        Resampled graphs that calibrate the confidence; 0 leaves it uncalibrated.
     outlier_threshold : float, optional
         Rows with an `outlier_score_` above this get the label -1; by default every row has a cluster.
-    n_threads : int, optional
-        The most threads to use.
     random_state : int, RandomState or None, default=None
-        Decides the sample and the order in which candidates are searched.
+        Seed of the sample and of the search for candidate partitions.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n,)
     confidence_ : ndarray of shape (n,)
-        How sure each label is: the share of resampled graphs in which such rows stay in their cluster.
+        Calibrated probability that the row keeps its cluster in a resampled graph.
     outlier_score_ : ndarray of shape (n,)
-        How much farther a row is from its neighbours than these from theirs; about 1 inside a cluster.
+        Local outlier factor: mean distance to the neighbours over their own; about 1 inside a cluster.
     n_clusters_ : int
-        How many clusters there are.
+        Number of clusters.
     k_choice_ : KChoice or None
-        How ``n_clusters="auto"`` came to that number.
+        Evidence for the number of clusters, where ``n_clusters="auto"``.
     cluster_sizes_ : ndarray of shape (k,)
     cluster_stability_ : ndarray of shape (k,)
-        Mean share of resampled graphs in which the rows of a cluster stay in it.
+        Mean share of resampled graphs in which the rows of a cluster stay together.
     exemplar_indices_ : ndarray of shape (k,)
         The medoid of each cluster.
     levels_ : Levels
         The merge tree; `labels_at` cuts it at any number of clusters.
     quality_ : Quality
-        Modularity, normalised cut and block information of the clusters.
+        Modularity, normalised cut and block information of the partition.
     metric_ : MetricChoice or None
-        How rows of a single view are compared.
+        The metric of a single view.
     history_ : list of dict
-        One record for each candidate partition.
+        One record per candidate partition.
     n_iter_ : int
-        How many candidates there were.
+        Number of candidates.
     seed_ : int
-        The number that decided everything random in this fit.
+        Seed of this fit; ``random_state=model.seed_`` repeats it.
     n_features_in_ : int
     view_names_in_ : ndarray of str
     versions_ : dict
-        Of the packages that the result depends on.
+        Versions of the packages that the result depends on.
+
+    References
+    ----------
+    .. [1] Traag, Waltman and van Eck, "From Louvain to Leiden: guaranteeing well-connected communities", Scientific
+       Reports 9, 2019, https://doi.org/10.1038/s41598-019-41695-z
 
     Examples
     --------
@@ -135,7 +145,6 @@ class GraphClustering(Clusterer):
         "max_rows": whole(2),
         "n_resamples": whole(0),
         "outlier_threshold": either(one_of(None), real(0, above=True)),
-        "n_threads": either(one_of(None), whole(1)),
     }
 
     def __init__(
@@ -149,7 +158,6 @@ class GraphClustering(Clusterer):
         max_rows: int = MAX_ROWS,
         n_resamples: int = 5,
         outlier_threshold: float | None = None,
-        n_threads: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -160,18 +168,17 @@ class GraphClustering(Clusterer):
         self.max_rows = max_rows
         self.n_resamples = n_resamples
         self.outlier_threshold = outlier_threshold
-        self.n_threads = n_threads
         self.random_state = random_state
 
     # Fitting
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the clusters.
+        """Cluster the rows.
 
         Parameters
         ----------
         X : array-like, views, or path
-            Rows to cluster. A view is missing where a row has nothing but NaN in it, or by a mask.
+            A view is missing for a row where that row is all NaN in it, or by a mask.
         y : ignored
 
         Returns
@@ -180,114 +187,112 @@ class GraphClustering(Clusterer):
         """
         self._check_params()
         data = self._check_input(X, reset=True)
+        self._check_rows(data)
         self.seed_ = self._draw_seed()
-        with thread_cap(self.n_threads):
-            self._fit(data)
+        together = current_collectives()
+        reference = self._compare_and_graph(data, together)
+        self._count_clusters(reference, together)
+        best = self._partition(reference, together)
+        rows = self._label(data, reference, together)
+        self._describe(reference, best, rows)
         return self
 
-    def _fit(self, data: Views) -> None:
-        self._check_rows(data)
-        reference = build_graph(
-            data,
-            scale=self.scale,
-            metric=self.metric,
-            n_neighbors=self.n_neighbors,
-            max_rows=self.max_rows if self.n_clusters == "auto" else max(self.max_rows, int(self.n_clusters)),
-            seed=self.seed_,
-            collectives=current_collectives(),
-        )
-        graph = reference.joined.matrix
-        self._set_clusters(graph, len(reference.sample))
-        self._limit_clusters(len(reference.nodes))
-        layers = reference.joined.layer_matrices()
-        chosen = partition(graph, self.n_clusters_, seed=self.seed_, layers=layers)
-        labels = agreed(chosen.labels, current_collectives())
-        calibration = calibrate(
-            graph, labels, self.n_clusters_, n_resamples=self.n_resamples, seed=self.seed_
-        )
-        tree = build_levels(graph, labels, self.n_clusters_, seed=self.seed_)
-        self.index_ = GraphIndex.build(reference, labels, calibration, self.n_neighbors)
-        nodes = self._label_rows(data, reference)
-        self.levels_ = dataclasses.replace(tree, leaves=tree.leaves[nodes])
-        self._describe(chosen)
-
     def _check_rows(self, data: Views) -> None:
-        """Check that there are rows enough."""
         if self.n_clusters != "auto":
             self.n_clusters_ = int(self.n_clusters)
             self._check_enough(data)
         elif data.n_rows < LEAST_ROWS:
             raise too_few_to_count(data.n_rows)
 
-    def _set_clusters(self, graph: sparse.csr_matrix, n_rows: int) -> None:
-        """Set how many clusters to find: as many as were asked for, or what the graph says where "auto" was."""
-        self.k_choice_ = (
-            count_clusters(graph, None, n_rows, self.seed_) if self.n_clusters == "auto" else None
+    def _compare_and_graph(self, data: Views, collectives: Collectives) -> ReferenceRows:
+        return build_graph(
+            data,
+            scale=self.scale,
+            metric=self.metric,
+            n_neighbors=self.n_neighbors,
+            max_rows=self.max_rows if self.n_clusters == "auto" else max(self.max_rows, int(self.n_clusters)),
+            seed=self.seed_,
+            collectives=collectives,
         )
-        if self.k_choice_ is not None:
-            self.n_clusters_ = int(agreed(np.array([self.k_choice_.k]), current_collectives())[0])
-            if not self.k_choice_.clear:
-                warnings.warn(self.k_choice_.sentence, UserWarning, stacklevel=5)
 
-    def _limit_clusters(self, n_different: int) -> None:
-        """Find no more clusters than there are different rows."""
-        if n_different < self.n_clusters_:
+    def _count_clusters(self, reference: ReferenceRows, collectives: Collectives) -> None:
+        """Set the number of clusters: the one given or estimated, at most that of distinct rows."""
+        self.k_choice_ = None
+        if self.n_clusters == "auto":
+            choice = count_clusters(reference.joined.matrix, None, len(reference.sample), self.seed_)
+            self.k_choice_, self.n_clusters_ = choice, int(agreed(np.array([choice.k]), collectives)[0])
+            if not choice.clear:
+                warnings.warn(choice.sentence, UserWarning, stacklevel=3)
+        n_distinct = len(reference.nodes)
+        if n_distinct < self.n_clusters_:
             warnings.warn(
-                f"n_clusters={self.n_clusters_} is more than the {n_different} different rows of X (the others are "
-                f"copies of them); {n_different} clusters were found.",
+                f"n_clusters={self.n_clusters_} is more than the {n_distinct} different rows of X (the others are "
+                f"copies of them); {n_distinct} clusters were found.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=3,
             )
-            self.n_clusters_ = n_different
+            self.n_clusters_ = n_distinct
 
-    def _label_rows(self, data: Views, reference: ReferenceRows) -> np.ndarray:
-        """Label every row by its node, or, beyond the sample, by its nearest neighbours; return the rows' nodes."""
-        index = self.index_
-        table = index.layers[-1].index.rows
-        own = index.layers[-1].numbers
-        among = medoids(table, index.labels[own], index.confidence[own], self.n_clusters_)
-        surest = np.lexsort((-index.confidence, index.labels))
-        surest = surest[np.searchsorted(index.labels[surest], np.arange(self.n_clusters_))]
-        # A cluster whose rows all have an empty view has none in the concatenated layer.
-        self.exemplar_indices_ = reference.nodes[np.where(among >= 0, own[among], surest)]
+    def _partition(self, reference: ReferenceRows, collectives: Collectives) -> Partition:
+        """Partition the graph, calibrate confidence on resampled graphs, and index the nodes for new rows."""
+        graph, layers = reference.joined.matrix, reference.joined.layer_matrices()
+        k, seed = self.n_clusters_, self.seed_
+        best = partition(graph, k, seed=seed, layers=layers)
+        labels = agreed(best.labels, collectives)
+        calibration = calibrate(graph, labels, k, n_resamples=self.n_resamples, seed=seed)
+        self.levels_ = build_levels(graph, labels, k, seed=seed)
+        self.index_ = GraphIndex.build(reference, labels, calibration, self.n_neighbors)
+        return best
+
+    def _label(self, data: Views, reference: ReferenceRows, collectives: Collectives) -> RowLabels:
+        """Label each row by its node, or, beyond the sample, by a vote of its nearest neighbours."""
+        index, nodes = self.index_, reference.groups
         if len(reference.sample) == data.n_rows:
-            nodes = reference.groups
-            self.labels_, self.confidence_ = index.labels[nodes], index.confidence[nodes].astype(np.float32)
-            self.outlier_score_ = index.outlier_scores[nodes]
-        else:
-            together = current_collectives()
-            found: tuple[ArrayBuilder, ...] = (ArrayBuilder(), ArrayBuilder(), ArrayBuilder(), ArrayBuilder())
-            for part in self._assigned(data, np.arange(data.n_rows)[share_of(data.n_rows, together)]):
-                values = part.labels, part.memberships.max(axis=1), part.outlier_scores, part.nodes
-                for pieces_, value in zip(found, values, strict=True):
-                    pieces_.add(value)
-            self.labels_, self.confidence_, self.outlier_score_, nodes = (
-                gathered(pieces_.joined(), data.n_rows, together) for pieces_ in found
-            )
-        self.labels_ = self._marked(self.labels_, self.outlier_score_)
-        return nodes
+            confidence = index.confidence[nodes].astype(np.float32)
+            return RowLabels(index.labels[nodes], confidence, index.outlier_scores[nodes], nodes)
+        columns = [ArrayBuilder() for _ in RowLabels._fields]
+        for part in self._assign_rows(data, np.arange(data.n_rows)[share_of(data.n_rows, collectives)]):
+            values = part.labels, part.memberships.max(axis=1), part.outlier_scores, part.nodes
+            for column, value in zip(columns, values, strict=True):
+                column.add(value)
+        return RowLabels(*(gathered(column.joined(), data.n_rows, collectives) for column in columns))
 
-    def _marked(self, labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        """Return labels with -1 for rows that are outliers by `outlier_threshold`."""
+    def _describe(self, reference: ReferenceRows, best: Partition, rows: RowLabels) -> None:
+        self.labels_ = self._mark_outliers(rows.labels, rows.outlier_scores)
+        self.confidence_, self.outlier_score_ = rows.confidence, rows.outlier_scores
+        self.exemplar_indices_ = self._exemplars(reference)
+        self.levels_ = dataclasses.replace(self.levels_, leaves=self.levels_.leaves[rows.nodes])
+        self.quality_ = best.quality
+        self.history_ = [
+            {
+                "candidate": candidate.origin,
+                "score": candidate.score,
+                **dataclasses.asdict(candidate.quality),
+            }
+            for candidate in best.tried
+        ]
+        self.versions_ = versions()
+        self._set_derived()
+
+    def _exemplars(self, reference: ReferenceRows) -> np.ndarray:
+        """Return the medoid of each cluster, (k,), in the concatenated views where there are several.
+
+        A cluster whose rows all lack a view has no row in that layer; its surest row takes the place of the medoid.
+        """
+        index, layer = self.index_, self.index_.layers[-1]
+        labels, confidence = index.labels, index.confidence
+        own = layer.numbers
+        among = medoids(layer.index.rows, labels[own], confidence[own], self.n_clusters_)
+        surest_first = np.lexsort((-confidence, labels))
+        surest = surest_first[np.searchsorted(labels[surest_first], np.arange(self.n_clusters_))]
+        return reference.nodes[np.where(among >= 0, own[among], surest)]
+
+    def _mark_outliers(self, labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
         if self.outlier_threshold is None:
             return labels
         return np.where(scores > self.outlier_threshold, OUTLIER, labels)
 
-    def _describe(self, chosen: Partition) -> None:
-        """Set the attributes that follow from the partition."""
-        self.quality_ = chosen.quality
-        self.history_ = [
-            {
-                "candidate": tried.origin,
-                "score": tried.score,
-                **dataclasses.asdict(tried.quality),
-            }
-            for tried in chosen.tried
-        ]
-        self.versions_ = versions()
-        self._settle()
-
-    def _settle(self) -> None:
+    def _set_derived(self) -> None:
         """Set the attributes that follow from others."""
         self.metric_ = self.index_.comparison.metric
         self.cluster_stability_ = self.index_.calibration.stability
@@ -299,7 +304,7 @@ class GraphClustering(Clusterer):
     # Using a fitted model
 
     def labels_at(self, n_clusters: int) -> np.ndarray:
-        """Return the labels of the fitted rows with another number of clusters, from the merge tree.
+        """Return the labels of the fitted rows at another number of clusters, by cutting the merge tree.
 
         Partitions of one tree are nested: with fewer clusters some are merged, with more some are split.
 
@@ -311,77 +316,25 @@ class GraphClustering(Clusterer):
         Returns
         -------
         ndarray of shape (n,)
-            -1 where `labels_` has it.
+            -1 for outliers, as in `labels_`.
         """
         check_is_fitted(self)
         return np.where(self.labels_ == OUTLIER, OUTLIER, self.levels_.labels_at(n_clusters))
 
-    def _assigned(self, data: Views, rows: np.ndarray) -> Iterator[Assigned]:
-        for part in self._comparable(data, rows):
-            yield self.index_.assign(part)
-
-    def _comparable(self, data: Views, rows: np.ndarray) -> Iterator[Comparable]:
-        for numbers in pieces(rows, data):
-            yield comparable(self.index_.comparison, data, numbers)
-
-    def _over(self, X: Any) -> Iterator[Assigned]:
-        check_is_fitted(self)
-        data = self._check_input(X, reset=False)
-        with thread_cap(self.n_threads):
-            yield from self._assigned(data, np.arange(data.n_rows))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the cluster of each row: that of most of its nearest neighbours, weighted by how near they are.
-
-        A row of the fit gets the label it got there.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            -1 for outliers where `outlier_threshold` asks for it.
-        """
-        return ArrayBuilder.of(
-            self._marked(part.labels, part.outlier_scores) for part in self._over(X)
-        ).joined()
-
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the memberships of rows: the confidence in the own cluster, the rest by the neighbours' votes.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        ndarray of shape (n, k), float32
-            Rows sum to one.
-        """
-        return ArrayBuilder.of(part.memberships for part in self._over(X)).joined()
+        """Return memberships, (n, k): the confidence of a row's cluster, the rest by its neighbours' votes."""
+        return ArrayBuilder.of(part.memberships for part in self._assign_new(X)).joined()
 
     def assign(self, X: Any) -> Assignment:
-        """Return the cluster of each row and how sure it is, in one pass over the rows.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        Assignment
-            `labels` as `predict` gives them, and `confidence`, the largest membership of `predict_proba`.
-        """
+        """Return the cluster and confidence of each row, -1 for outliers; a fitted row gets its label again."""
         labels, confidence = ArrayBuilder(), ArrayBuilder()
-        for part in self._over(X):
-            labels.add(self._marked(part.labels, part.outlier_scores))
+        for part in self._assign_new(X):
+            labels.add(self._mark_outliers(part.labels, part.outlier_scores))
             confidence.add(part.memberships.max(axis=1))
         return Assignment(labels.joined(), confidence.joined())
 
     def outlier_scores(self, X: Any) -> np.ndarray:
-        """Return how much farther rows are from their neighbours than these from theirs, (n,).
+        """Return the local outlier factor of rows: mean distance to the neighbours over their own.
 
         Parameters
         ----------
@@ -392,12 +345,12 @@ class GraphClustering(Clusterer):
         ndarray of shape (n,)
             About 1 inside a cluster.
         """
-        return ArrayBuilder.of(part.outlier_scores for part in self._over(X)).joined()
+        return ArrayBuilder.of(part.outlier_scores for part in self._assign_new(X)).joined()
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return rows as they are compared: scaled, in the metric that was chosen, along its principal axes.
+        """Return rows in the space in which they are compared: scaled, in the chosen metric, along principal axes.
 
-        Several views are concatenated, and a view that a row lacks is filled in from its neighbours.
+        Several views are concatenated; a missing view is imputed from the row's neighbours.
 
         Parameters
         ----------
@@ -409,23 +362,27 @@ class GraphClustering(Clusterer):
         """
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
-        with thread_cap(self.n_threads):
-            rows = self._comparable(data, np.arange(data.n_rows))
-            return ArrayBuilder.of(self.index_.embed(part) for part in rows).joined()
+        compared = self._compare_rows(data, np.arange(data.n_rows))
+        return ArrayBuilder.of(self.index_.embed(part) for part in compared).joined()
+
+    def _assign_new(self, X: Any) -> Iterator[Assigned]:
+        check_is_fitted(self)
+        data = self._check_input(X, reset=False)
+        return self._assign_rows(data, np.arange(data.n_rows))
+
+    def _assign_rows(self, data: Views, rows: np.ndarray) -> Iterator[Assigned]:
+        return (self.index_.assign(part) for part in self._compare_rows(data, rows))
+
+    def _compare_rows(self, data: Views, rows: np.ndarray) -> Iterator[Comparable]:
+        return (comparable(self.index_.comparison, data, numbers) for numbers in pieces(rows, data))
 
     # Saving
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         values, arrays = self.index_.state()
         arrays = {f"index.{name}": array for name, array in arrays.items()}
-        arrays |= {
-            "labels": self.labels_,
-            "confidence": self.confidence_,
-            "outlier_score": self.outlier_score_,
-            "exemplar_indices": self.exemplar_indices_,
-            "levels.leaves": self.levels_.leaves,
-            "levels.merges": self.levels_.merges,
-        }
+        arrays |= {name: getattr(self, f"{name}_") for name in _ARRAYS}
+        arrays |= {"levels.leaves": self.levels_.leaves, "levels.merges": self.levels_.merges}
         fitted = {
             "seed": self.seed_,
             "index": values,
@@ -438,8 +395,7 @@ class GraphClustering(Clusterer):
         self.seed_, self.history_ = values["seed"], values["history"]
         self.quality_ = Quality(**values["quality"])
         self.index_ = GraphIndex.from_state(values["index"], below("index.", arrays), self.view_dims_in_)
-        self.labels_, self.confidence_ = arrays["labels"], arrays["confidence"]
-        self.outlier_score_ = arrays["outlier_score"]
-        self.exemplar_indices_ = arrays["exemplar_indices"]
+        for name in _ARRAYS:
+            setattr(self, f"{name}_", arrays[name])
         self.levels_ = Levels(arrays["levels.leaves"], arrays["levels.merges"])
-        self._settle()
+        self._set_derived()

@@ -1,4 +1,4 @@
-"""`LargeMvCNet`: what a person calls."""
+"""`LargeMvCNet`: multi-view clustering by anchors that the views share."""
 
 # n rows, v views, d columns of a view, m anchors, c clusters
 
@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -20,17 +21,16 @@ from coterie.engine.distributed import current_collectives
 from coterie.engine.loop import Loop
 from coterie.errors import InputError
 from coterie.graph.compare import compare_views
-from coterie.graph.initial import Start, join_sample, partition_views, share_inside, view_agreement
-from coterie.graph.outliers import Guard
+from coterie.graph.initial import join_sample, partition_views, share_inside, view_agreement
+from coterie.graph.outliers import Guard, scaled_rows
 from coterie.graph.scaling import Sample, draw_sample, fit_scaler
+from coterie.graph.views import JoinedGraph
 from coterie.methods.costs import CostClusterer
 from coterie.methods.largemvc import fitting
-from coterie.methods.largemvc.features import ColumnFeatures, LandmarkFeatures, SideBySide
-from coterie.methods.largemvc.inputs import Inputs, Seen
+from coterie.methods.largemvc.features import ColumnFeatures, ConcatenatedFeatures, LandmarkFeatures
+from coterie.methods.largemvc.inputs import FeatureBatch, Inputs, Passes
 from coterie.methods.largemvc.network import UnfoldedNetwork
 from coterie.methods.largemvc.options import LargeMvCNetOptions
-from coterie.methods.largemvc.passes import Passes
-from coterie.methods.largemvc.rows import Rows, dense
 from coterie.methods.largemvc.training import LargeMvCTask
 from coterie.methods.options import Options
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, whole
@@ -41,94 +41,118 @@ from coterie.ops.memberships import calibrated_tau
 from coterie.store import below, versions
 
 _CORRUPT_WEIGHT = 0.5
+_VALUES = ("seed", "tau", "inertia", "history")
+_ARRAYS = ("labels", "exemplar_indices", "row_weights", "noise", "view_weights", "view_agreement")
+
+
+@dataclass(frozen=True)
+class ComparedSample:
+    """The sample that everything is initialised from: raw, scaled, and as features; `n_neighbors` fits its size."""
+
+    sample: Sample
+    scaled: list[Tensor]
+    batch: FeatureBatch
+    n_neighbors: int
+
+
+class InitialPartition(NamedTuple):
+    """Labels of the sample, (s,), one cluster per anchor, and the share of the edge weight inside clusters."""
+
+    labels: np.ndarray
+    inside: float
 
 
 class LargeMvCNet(CostClusterer):
-    """Clusters rows that have several views, some of them missing or corrupt (LargeMvC-Net).
+    """Multi-view clustering by shared anchors, with missing and corrupt views (LargeMvC-Net [1]_).
 
-    Each row gets one non-negative code from all the views it has. A view is explained by the code through anchors
-    of its own; what no code explains counts as noise and loses weight. Everything is linear in the rows and works
-    on data larger than memory.
+    Each row gets one non-negative code from all the views it has. The code explains a view through that view's
+    anchors; rows of a view that no code explains count as noise and lose weight. The cost is linear in the number of
+    rows, and the rows need not fit into memory.
 
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        How many clusters to find; ``"auto"`` asks `coterie.choose_k`.
+        Number of clusters; ``"auto"`` estimates it, as `coterie.choose_k` does.
     views : list or mapping, optional
         Column groups, when one 2-D array holds several views.
     scale : str, list or mapping, default="auto"
         Scaling of each view, see `coterie.data.Scaler`. ``"auto"`` takes for each view the one under which the
-        views agree most on which rows are near each other.
+        views agree most on nearest neighbours.
     n_anchors : int or "auto", default="auto"
-        Length of the code; one anchor a cluster by default.
+        Length of the code; by default one anchor per cluster.
     n_neighbors : int, default=10
         Nearest neighbours of a row in each view's graph.
     n_layers : int, default=2
-        Layers of the network; without training, sweeps of block descent.
+        Layers of the network; without training, sweeps of block coordinate descent.
     noise : bool, default=True
         Whether rows of a view may be corrupt; False is the paper's AMvC-Net.
     max_epochs : int, default=0
-        Epochs that train R, U and the thresholds. Without any the network is exact block descent.
+        Epochs that train R, U and the thresholds. With none the network is exact block coordinate descent.
     batch_size : int, default=1024
     options : LargeMvCNetOptions, optional
-        What the paper names, and what we add to it; None is ``LargeMvCNetOptions()``.
+        Parameters of the paper and of our additions; None is ``LargeMvCNetOptions()``.
     checkpoint : path, optional
-        File to write the state of training to, every ten epochs, and to go on from when it is there.
+        File for the state of training, written every ten epochs and resumed from when it exists.
     device : str, default="auto"
         A torch device; ``"auto"`` is a GPU where there is one.
     verbose : int, default=0
         1 shows a progress bar on a terminal.
     random_state : int, RandomState or None, default=None
-        Decides everything random.
+        Seed of everything random.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n,)
         The cluster of each row.
     view_weights_ : ndarray of shape (v,)
-        How much of each view the codes explain, as a share of what codes of this length could explain at best if
-        they served that view alone.
+        Share of each view that the codes explain, of what codes of this length could explain if they served that
+        view alone.
     view_agreement_ : ndarray of shape (v, v)
-        How much oftener than by chance two views name the same neighbours.
+        Agreement of the views on nearest neighbours, beyond chance.
     row_weights_ : ndarray of shape (n, v)
-        How much each row counts in each view: 1 where it fits, less where it is noisy, 0 where it is missing.
+        Weight of each row in each view: 1 where it fits, less where it is noisy, 0 where it is missing.
     noise_ : ndarray of bool, shape (n, v)
-        Which rows of which views were judged corrupt.
+        Which rows of which views are corrupt.
     anchors_ : list of ndarray of shape (m, d)
         The anchors in the space of each view.
     cluster_centers_ : ndarray of shape (n_clusters, m)
-        The centres, in the space of the codes of unit length.
+        The centres of the codes of unit norm.
     n_clusters_ : int
-        How many clusters were looked for.
+        Number of clusters.
     k_choice_ : KChoice or None
-        How ``n_clusters="auto"`` came to that number.
+        Evidence for the number of clusters, where ``n_clusters="auto"``.
     cluster_sizes_ : ndarray of shape (n_clusters,)
     exemplar_indices_ : ndarray of shape (n_clusters,)
-        The rows nearest to the centres, of those with no missing or corrupt view where there are any.
+        The rows nearest to the centres, among those with no missing or corrupt view where there are any.
     exemplars_ : ndarray of shape (n_clusters, d), or a list of them, one per view
         The centres in the space of each view.
     inertia_ : float
         Sum of the squared distances of the codes to their centres.
     history_ : list of dict
-        One record per epoch and per sweep; a sweep's `objective` never rises while nothing was trained.
+        One record per epoch and per sweep; without training, the `objective` of the sweeps never rises.
     scaler_ : Scaler
-        Its `modes_` are the scalings that were chosen.
+        Its `modes_` are the chosen scalings.
     inputs_, network_ : torch modules
     tau_ : float
-        Sharpness of `predict_proba`: the mean confidence is the share of neighbours that are in one cluster.
+        Sharpness of `predict_proba`: the mean confidence is the share of edges inside clusters.
     seed_ : int
-        The number that decided everything random in this fit.
+        Seed of this fit; ``random_state=model.seed_`` repeats it.
     n_iter_ : int
-        Epochs and sweeps done.
+        Number of epochs and sweeps.
     n_features_in_ : int
     view_names_in_ : ndarray of str
     versions_ : dict
-        Of the packages that the result depends on.
+        Versions of the packages that the result depends on.
 
     Notes
     -----
-    The method is that of "LargeMvC-Net" (ACM MM 2025) as corrected by our page on it; landmarks, the graph start,
-    the choice of scalings and the guard against corrupt rows are ours.
+    Landmark features, the initial partition by a graph, the choice of scalings and the detection of corrupt rows are
+    ours; the method's page lists our corrections of the paper.
+
+    References
+    ----------
+    .. [1] Du et al., "LargeMvC-Net: Anchor-based Deep Unfolding Network for Large-scale Multi-view Clustering", ACM
+       Multimedia 2025, https://arxiv.org/abs/2507.20980
 
     Examples
     --------
@@ -205,46 +229,64 @@ class LargeMvCNet(CostClusterer):
         return self.n_clusters_ if self.n_anchors == "auto" else int(self.n_anchors)
 
     def _fit(self, data: Views) -> None:
-        params, device = self._resolved(), resolve_device(self.device)
         generator = torch.Generator().manual_seed(self.seed_)
+        compared = self._compare(data, generator)
+        graph = self._build_graph(compared, generator)
+        initial = self._partition(compared, graph, generator)
+        passes = self._train(data, compared, initial)
+        rows = self._label(passes, compared, initial, generator)
+        self._describe(rows, compared)
+
+    def _compare(self, data: Views, generator: torch.Generator) -> ComparedSample:
+        """Draw a sample, scale its views, and fit their features."""
         sample = draw_sample(data, guard=self.noise, seed=self.seed_, generator=generator)
         k = min(self.n_neighbors, len(sample.sound) - 1)
         self.scaler_ = fit_scaler(sample, self.scale, data.names, k, generator)
-        scaled = fitting.scale_sample(sample, self.scaler_, params)
-        self.inputs_ = fitting.fit_inputs(sample, scaled, self.scaler_, params, generator).to(device)
-        seen = self.inputs_.see_scaled(scaled.views, sample.sound, sample.corrupt)
-        start = self._start(sample, scaled, seen.rows, k, generator)
-        self.view_agreement_ = start.agreement
-        labels = torch.from_numpy(agreed(start.labels, current_collectives())).to(device)
-        self.network_ = self._build().to(device)
-        alpha = fitting.start_network(self.network_, seen, labels, params)
-        self.history_ = self._train(data, alpha, sample.fingerprint()) if self.max_epochs else []
-        passes = Passes(self.inputs_, data, current_collectives())
-        self._descend(passes, alpha)
-        self._cluster(passes, seen, labels, start.kept, generator)
+        scaled = scaled_rows(self.scaler_, sample.blocks, sample.sound)
+        self.inputs_ = fitting.fit_inputs(
+            sample, scaled, self.scaler_, self.n_clusters_, self._options_in_effect(), generator
+        ).to(resolve_device(self.device))
+        batch = self.inputs_.prepare_scaled(scaled, sample.sound, sample.corrupt)
+        return ComparedSample(sample, scaled, batch, k)
 
-    def _start(
-        self,
-        sample: Sample,
-        scaled: fitting.Scaled,
-        features: list[Rows],
-        k: int,
-        generator: torch.Generator,
-    ) -> Start:
-        """Partition the graph of the sample, or take k-means of its features."""
-        m = self._code_length()
-        # Either start needs the graph: the views' agreement and the sharpness of memberships are read off it.
-        views = [view.numpy() for view in scaled.views]
+    def _build_graph(self, compared: ComparedSample, generator: torch.Generator) -> JoinedGraph:
+        """Build the multi-view kNN graph of the sample; the views' agreement and tau need it with any init."""
+        sample, views = compared.sample, [view.numpy() for view in compared.scaled]
         comparison = compare_views(sample, self.scaler_, views, len(sample.sound), generator)
-        joined = join_sample(comparison, views, sample.sound, k, missing=~sample.there)
-        if self._options_in_effect().init == "graph":
-            labels = partition_views(joined, m, seed=self.seed_)
-        else:
-            rows = torch.hstack([dense(x) for x in features]).cpu()
-            labels = fitting.kmeans_start(rows, m, generator=generator).numpy()
-        return Start(labels, view_agreement(comparison, joined), share_inside(joined.matrix, labels, m))
+        graph = join_sample(comparison, views, sample.sound, compared.n_neighbors, missing=~sample.there)
+        self.view_agreement_ = view_agreement(comparison, graph)
+        return graph
 
-    def _build(self) -> UnfoldedNetwork:
+    def _partition(
+        self, compared: ComparedSample, graph: JoinedGraph, generator: torch.Generator
+    ) -> InitialPartition:
+        m = self._code_length()
+        if self._options_in_effect().init == "graph":
+            labels = partition_views(graph, m, seed=self.seed_)
+        else:
+            labels = fitting.kmeans_labels(compared.batch, m, generator=generator)
+        labels = agreed(labels, current_collectives())
+        return InitialPartition(labels, share_inside(graph.matrix, labels, m))
+
+    def _train(self, data: Views, compared: ComparedSample, initial: InitialPartition) -> Passes:
+        """Initialise the network, train it for `max_epochs`, and sweep over all rows once per layer."""
+        options, collectives = self._options_in_effect(), current_collectives()
+        device = self.inputs_.idle.device
+        self.network_ = self._build_network().to(device)
+        labels = torch.from_numpy(initial.labels).to(device)
+        alpha = fitting.initialise(self.network_, compared.batch, labels, options)
+        self.history_ = []
+        if self.max_epochs:
+            self._run_epochs(data, alpha, compared.sample.fingerprint())
+        passes = Passes(self.inputs_, data, collectives)
+        for layer in range(self.n_layers):
+            started = time.perf_counter()
+            value = fitting.sweep(self.network_, passes, layer, alpha=alpha, fixed=options.fixed_anchors)
+            record = {"sweep": layer, "phase": "sweep", "objective": value}
+            self.history_.append({**record, "seconds": time.perf_counter() - started})
+        return passes
+
+    def _build_network(self) -> UnfoldedNetwork:
         return UnfoldedNetwork(
             self.inputs_.widths,
             self._code_length(),
@@ -253,26 +295,14 @@ class LargeMvCNet(CostClusterer):
             per_view=self._options_in_effect().per_view_threshold,
         )
 
-    def _train(self, data: Views, alpha: float, checksum: int) -> list[dict[str, Any]]:
-        """Train R, U and the thresholds."""
-        plain, collectives, options = (
-            Scaler("none").fit(data),
-            current_collectives(),
-            self._options_in_effect(),
-        )
-        batches = Batches(data, plain, batch_size=self.batch_size, seed=self.seed_, collectives=collectives)
-        task = LargeMvCTask(
-            self.network_,
-            self.inputs_,
-            data,
-            loss=options.loss,
-            alpha=alpha,
-            learning_rate=options.learning_rate,
-            fixed_anchors=options.fixed_anchors,
-            collectives=collectives,
+    def _run_epochs(self, data: Views, alpha: float, checksum: int) -> None:
+        """Train R, U and the thresholds by gradient steps."""
+        collectives, unscaled = current_collectives(), Scaler("none").fit(data)
+        batches = Batches(
+            data, unscaled, batch_size=self.batch_size, seed=self.seed_, collectives=collectives
         )
         loop = Loop(
-            task,
+            LargeMvCTask(self.network_, self.inputs_, data, alpha, self._options_in_effect(), collectives),
             batches.epoch,
             per_epoch=batches.per_epoch,
             max_epochs=self.max_epochs,
@@ -280,57 +310,45 @@ class LargeMvCNet(CostClusterer):
             collectives=collectives,
         )
         loop.run()
-        return loop.history
+        self.history_ = list(loop.history)
 
-    def _descend(self, passes: Passes, alpha: float) -> None:
-        """Sweep over all rows once a layer, so that the anchors of each layer fit the parameters as they are."""
-        for layer in range(self.n_layers):
-            started = time.perf_counter()
-            value = fitting.sweep(
-                self.network_,
-                passes,
-                layer,
-                alpha=alpha,
-                fixed=self._options_in_effect().fixed_anchors,
-                collectives=current_collectives(),
-            )
-            record = {"sweep": layer, "phase": "sweep", "objective": value}
-            self.history_ = [*self.history_, {**record, "seconds": time.perf_counter() - started}]
-
-    def _cluster(
-        self, passes: Passes, seen: Seen, start: Tensor, kept: float, generator: torch.Generator
-    ) -> None:
-        """Place the centres on the sample, then label every row."""
+    def _label(
+        self, passes: Passes, compared: ComparedSample, initial: InitialPartition, generator: torch.Generator
+    ) -> fitting.LabelledRows:
+        """Place the centres and calibrate the memberships on the sample, then label every row."""
+        batch = compared.batch
         with torch.no_grad():
-            codes = fitting.directions(self.network_(seen.rows, seen.present)[-1])
-        whole = self._code_length() == self.n_clusters_
-        labels = start if whole else None
-        self._centers = fitting.place_centers(codes, labels, self.n_clusters_, generator=generator)
-        self.tau_ = calibrated_tau(squared_distances(codes, self._centers), kept)
-        found = fitting.assign_all(self.network_, passes, self._centers, current_collectives())
-        self.labels_, self.exemplar_indices_, self.inertia_ = found.labels, found.exemplars, found.inertia
-        best = fitting.best_shares(seen, passes.views.n_views, self._code_length())
-        self.row_weights_ = found.weights
-        self.view_weights_ = np.clip(found.explained / np.maximum(best, np.finfo(float).tiny), 0, 1)
-        self.noise_ = found.corrupt | ((found.weights > 0) & (found.weights < _CORRUPT_WEIGHT))
-        self.versions_ = versions()
-        self._describe()
+            codes = self.network_(batch.rows, batch.present)[-1].unit_codes()
+        as_many = self._code_length() == self.n_clusters_
+        start = torch.from_numpy(initial.labels).to(codes.device) if as_many else None
+        self._centers = fitting.place_centers(codes, start, self.n_clusters_, generator=generator)
+        self.tau_ = calibrated_tau(squared_distances(codes, self._centers), initial.inside)
+        return fitting.label_rows(self.network_, passes, self._centers)
 
-    def _describe(self) -> None:
+    def _describe(self, rows: fitting.LabelledRows, compared: ComparedSample) -> None:
+        self.labels_, self.exemplar_indices_, self.inertia_ = rows.labels, rows.exemplars, rows.inertia
+        best = fitting.best_shares(compared.batch.rows[: len(compared.scaled)], self._code_length())
+        self.row_weights_ = rows.weights
+        self.view_weights_ = np.clip(rows.explained / np.maximum(best, np.finfo(float).tiny), 0, 1)
+        self.noise_ = rows.corrupt | ((rows.weights > 0) & (rows.weights < _CORRUPT_WEIGHT))
+        self.versions_ = versions()
+        self._set_derived()
+
+    def _set_derived(self) -> None:
         """Set the attributes that follow from others."""
         self.n_iter_ = len(self.history_)
         self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters_)
         self._n_features_out = self._code_length()
-        last = self.network_.anchors(self.n_layers)
-        self.anchors_ = self.inputs_.back(last)
+        anchors = self.network_.anchors(self.n_layers)
+        self.anchors_ = self.inputs_.restore(anchors)
         self.cluster_centers_ = self._centers.cpu().numpy()
-        exemplars = self.inputs_.back([self._centers @ one for one in last])
+        exemplars = self.inputs_.restore([self._centers @ own for own in anchors])
         self.exemplars_ = exemplars[0] if len(exemplars) == 1 else exemplars
 
     # Using a fitted model
 
     def inverse_transform(self, codes: Any) -> list[np.ndarray]:
-        """Return what each view of rows with these codes should look like, missing views included.
+        """Reconstruct each view of rows with these codes, missing views included.
 
         Parameters
         ----------
@@ -339,7 +357,7 @@ class LargeMvCNet(CostClusterer):
 
         Returns
         -------
-        list of ndarray of shape (n, d), one a view
+        list of ndarray of shape (n, d), one per view
         """
         check_is_fitted(self)
         given = torch.as_tensor(np.asarray(codes, dtype=np.float32)).to(self._centers.device)
@@ -347,45 +365,39 @@ class LargeMvCNet(CostClusterer):
             raise InputError(
                 f"codes has shape {tuple(given.shape)} but needs {self._n_features_out} columns, as transform gives."
             )
-        return self.inputs_.back([given @ one for one in self.network_.anchors(self.n_layers)])
+        return self.inputs_.restore([given @ own for own in self.network_.anchors(self.n_layers)])
 
     def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
-        seen = self.inputs_.stream(data, self.inputs_.pieces(data))
-        for _, last, distances in fitting.encode(self.network_, seen, self._centers):
-            yield last.codes, distances
+        batches = self.inputs_.stream(data, self.inputs_.chunks(data))
+        for encoded in fitting.encode(self.network_, batches, self._centers):
+            yield encoded.codes, encoded.distances
 
     # Saving
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        values = {
-            "seed": self.seed_,
-            "tau": self.tau_,
-            "inertia": self.inertia_,
-            "history": self.history_,
+        values = {name: getattr(self, f"{name}_") for name in _VALUES}
+        values |= {
             "scale": list(self.scaler_.modes_),
             "widths": self.inputs_.widths,
-            "beside": self.inputs_.beside is not None,
+            "concatenated": self.inputs_.concatenated is not None,
             "guards": self.inputs_.guard_sizes,
         }
         arrays = module_arrays("network.", self.network_) | module_arrays("inputs.", self.inputs_)
         arrays |= {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
-        arrays |= {
-            "centers": self.cluster_centers_,
-            "labels": self.labels_,
-            "exemplar_indices": self.exemplar_indices_,
-            "row_weights": self.row_weights_,
-            "noise": self.noise_,
-            "view_weights": self.view_weights_,
-            "view_agreement": self.view_agreement_,
-        }
-        return values, arrays
+        arrays |= {name: getattr(self, f"{name}_") for name in _ARRAYS}
+        return values, arrays | {"centers": self.cluster_centers_}
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        if "beside" in values:  # the name of the concatenated views in version 0.1
+            values = {**values, "concatenated": values["beside"]}
+            arrays = {name.replace("inputs.beside.", "inputs.concatenated."): x for name, x in arrays.items()}
         device = resolve_device(self.device)
-        self.seed_, self.tau_, self.inertia_ = values["seed"], values["tau"], values["inertia"]
-        self.history_ = values["history"]
+        stored = {name: values[name] for name in _VALUES} | {name: arrays[name] for name in _ARRAYS}
+        for name, value in stored.items():
+            setattr(self, f"{name}_", value)
+        self.noise_ = self.noise_.astype(bool)
         self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
         sizes = list(zip(values["widths"], self.view_dims_in_, strict=False))
         with unfilled():
@@ -395,14 +407,15 @@ class LargeMvCNet(CostClusterer):
                 else [LandmarkFeatures(width, d) for width, d in sizes]
             )
             guards = [Guard(size, d) for size, d in zip(values["guards"], self.view_dims_in_, strict=False)]
-            beside = SideBySide(values["widths"][-1], self.view_dims_in_) if values["beside"] else None
-            self.inputs_ = Inputs(self.scaler_, features, guards, beside)
-            self.network_ = self._build()
+            concatenated = (
+                ConcatenatedFeatures(values["widths"][-1], self.view_dims_in_)
+                if values["concatenated"]
+                else None
+            )
+            self.inputs_ = Inputs(self.scaler_, features, guards, concatenated)
+            self.network_ = self._build_network()
         load_arrays("inputs.", self.inputs_, arrays)
         load_arrays("network.", self.network_, arrays)
         self.inputs_.to(device), self.network_.to(device)
         self._centers = torch.tensor(arrays["centers"], device=device)
-        self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]
-        self.row_weights_, self.noise_ = arrays["row_weights"], arrays["noise"].astype(bool)
-        self.view_weights_, self.view_agreement_ = arrays["view_weights"], arrays["view_agreement"]
-        self._describe()
+        self._set_derived()

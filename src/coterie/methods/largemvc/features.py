@@ -1,6 +1,6 @@
-"""What the layers see of each view: its scaled columns, or how near a row is to the view's landmarks."""
+"""The features of a view: its scaled columns, or the weights of a row on the view's nearest landmarks."""
 
-# n rows, b rows of a batch, v views, d columns of a view, q landmarks
+# n rows, b rows of a batch, d columns of a view, q landmarks
 
 from __future__ import annotations
 
@@ -15,17 +15,13 @@ from coterie.nn.forward import FORWARD_ROWS
 from coterie.ops.anchors import nearest_anchors
 from coterie.ops.kmeans import kmeans
 
-_NEAREST = 5
 LLOYD_STEPS = 5
-_LEAST = 1e-12
+_NEAREST = 5
+_EPSILON = 1e-12
 
 
 class ColumnFeatures(nn.Module):
-    """The columns themselves, divided by one number so that all views weigh the same (spec largemvc 2.6).
-
-    Parameters
-    ----------
-    n_columns : int
+    """The columns, divided by one number so that all views have the same weight (spec largemvc 2.6).
 
     Examples
     --------
@@ -43,30 +39,25 @@ class ColumnFeatures(nn.Module):
 
     @torch.no_grad()
     def fit(self, rows: Tensor) -> ColumnFeatures:
-        """Learn the size of a row from a sample of present rows."""
+        """Set the mean norm from a sample of present rows."""
         self.spread.copy_(row_size(rows))
         return self
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Return the features of scaled rows."""
+        """Return the features of scaled rows, (b, d)."""
         return rows / self.spread
 
-    def back(self, features: Tensor) -> Tensor:
-        """Return the scaled rows that have these features."""
+    def restore(self, features: Tensor) -> Tensor:
+        """Return the scaled rows with these features, (b, d)."""
         return features * self.spread
 
 
 class LandmarkFeatures(nn.Module):
-    r"""How near a row is to landmarks of its view: the weights of an anchor graph, columns made equally heavy.
+    r"""The weights of an anchor graph on the landmarks of a view, with columns of equal total weight.
 
     The features of all rows are Z D^{-1/2} with the graph's weights Z (n, q) and its column sums D, divided by one
-    number. J on them asks for a non-negative code that tells which landmarks a row shares with others: spectral
-    clustering of the anchor graph with the constraint kept. Curved groups, which no anchor in the columns can
-    follow, are flat in these features.
-
-    Parameters
-    ----------
-    n_landmarks, n_columns : int
+    number. On them J is spectral clustering of the anchor graph with non-negative codes. Curved clusters, which no
+    anchor in the columns can follow, are flat in these features.
 
     Examples
     --------
@@ -89,48 +80,46 @@ class LandmarkFeatures(nn.Module):
 
     @torch.no_grad()
     def fit(self, rows: Tensor, originals: Tensor, *, generator: torch.Generator) -> LandmarkFeatures:
-        """Place the landmarks by a few steps of k-means from random rows of a sample, and weigh the columns.
+        """Place the landmarks by a few k-means steps from random rows of a sample, and set the column scales.
 
-        `originals` are the same rows before scaling: their means say what a landmark is in the user's units.
+        `originals` are the same rows before scaling; their means are the landmarks in the user's units.
         """
-        drawn = rows[torch.randperm(len(rows), generator=generator)[: self.width]]
-        found = kmeans(rows, self.width, generator=generator, start=drawn, max_iter=LLOYD_STEPS, quiet=True)
-        self.landmarks.copy_(found.centers)
-        near = self(rows)
-        owner = near.columns[:, 0]
-        counts = torch.bincount(owner, minlength=self.width).clamp(min=1)
-        self.originals.index_add_(0, owner, originals).div_(counts[:, None])
-        sums = torch.bincount(near.columns.flatten(), near.values.flatten().double(), minlength=self.width)
-        self.scale.copy_(torch.where(sums > _LEAST, sums.clamp(min=_LEAST).rsqrt(), 0.0))
-        self.scale.div_(row_size(near.values * self.scale[near.columns]))
+        seeds = rows[torch.randperm(len(rows), generator=generator)[: self.width]]
+        clustering = kmeans(
+            rows, self.width, generator=generator, start=seeds, max_iter=LLOYD_STEPS, quiet=True
+        )
+        self.landmarks.copy_(clustering.centers)
+        weights = self(rows)
+        closest = weights.columns[:, 0]
+        counts = torch.bincount(closest, minlength=self.width).clamp(min=1)
+        self.originals.index_add_(0, closest, originals).div_(counts[:, None])
+        degrees = torch.bincount(
+            weights.columns.flatten(), weights.values.flatten().double(), minlength=self.width
+        )
+        self.scale.copy_(torch.where(degrees > _EPSILON, degrees.clamp(min=_EPSILON).rsqrt(), 0.0))
+        self.scale.div_(row_size(weights.values * self.scale[weights.columns]))
         return self
 
     @torch.no_grad()
     def forward(self, rows: Tensor) -> SparseRows:
         """Return the features of scaled rows, that of the nearest landmark first."""
         if self.width == 1:
-            alone = torch.zeros(len(rows), 1, dtype=torch.long, device=rows.device)
-            return SparseRows(alone, self.scale[alone], self.width)
+            only = torch.zeros(len(rows), 1, dtype=torch.long, device=rows.device)
+            return SparseRows(only, self.scale[only], self.width)
         columns, weights = nearest_anchors(rows, self.landmarks, min(_NEAREST, self.width - 1), FORWARD_ROWS)
         return SparseRows(columns, weights.to(rows) * self.scale[columns], self.width)
 
-    def back(self, features: Tensor) -> Tensor:
-        """Return rows in the user's units that have about these features: weighted means of the landmarks."""
-        weights = (features * torch.where(self.scale > 0, 1 / self.scale.clamp(min=_LEAST), 0.0)).clamp(min=0)
+    def restore(self, features: Tensor) -> Tensor:
+        """Return approximate rows in the user's units, (b, d): weighted means of the landmarks."""
+        inverse = torch.where(self.scale > 0, 1 / self.scale.clamp(min=_EPSILON), 0.0)
+        weights = (features * inverse).clamp(min=0)
         total = weights.sum(1, keepdim=True)
         even = torch.full_like(weights, 1 / self.width)
-        return torch.where(total > _LEAST, weights / total.clamp(min=_LEAST), even) @ self.originals
+        return torch.where(total > _EPSILON, weights / total.clamp(min=_EPSILON), even) @ self.originals
 
 
-class SideBySide(Concatenation):
-    """All views side by side as one view more: its landmarks.
-
-    Parameters
-    ----------
-    n_landmarks : int
-    n_columns : sequence of int
-        Of the views.
-    """
+class ConcatenatedFeatures(Concatenation):
+    """The landmark features of all views concatenated, as one more view."""
 
     def __init__(self, n_landmarks: int, n_columns: Sequence[int]) -> None:
         super().__init__(n_columns)
@@ -138,10 +127,10 @@ class SideBySide(Concatenation):
 
     @property
     def width(self) -> int:
-        """How many features a row gets."""
+        """Number of features."""
         return self.landmarks.width
 
     def forward(self, views: Sequence[Tensor]) -> SparseRows:
-        """Return how near rows are to the landmarks of the whole table."""
+        """Return the features of the scaled views of rows."""
         features: SparseRows = self.landmarks(self.table(views))
         return features

@@ -1,4 +1,4 @@
-"""LargeMvC-Net: block descent unfolded into layers with a few learnable numbers (Eq. 11 to 13)."""
+"""The network: block coordinate descent unfolded into layers with a few learnable parameters (Eq. 11 to 13)."""
 
 # b rows, v views, m anchors, d columns of a view, l layers
 
@@ -15,20 +15,15 @@ from coterie.collectives import ALONE, Collectives
 from coterie.methods.largemvc import objective
 from coterie.methods.largemvc.rows import Rows, scores, squares
 
+_EPSILON = 1e-12
+
 
 class RepresentModule(nn.Module):
     r"""The code step, Eq. 11 corrected: :math:`H \leftarrow \mathrm{relu}(H R + G U - \theta_l)`.
 
-    G is the mean over the present views of what each wants the codes to be. R = 0 and U = I at the start, where
-    the layer is the exact step of block descent; both are shared by the layers. The paper thresholds each view
-    and averages afterwards, which can raise the objective (spec 3.1); `per_view` is that form.
-
-    Parameters
-    ----------
-    n_anchors, n_layers : int
-    theta : float
-        Where the thresholds start.
-    per_view : bool
+    G is the mean over the present views of the codes they propose. With the initial R = 0 and U = I, both shared by
+    the layers, a layer is the exact step of block descent. The paper thresholds each view and averages afterwards,
+    which can raise the objective (spec 3.1); `per_view` is that form.
     """
 
     def __init__(self, n_anchors: int, n_layers: int, theta: float = 0.1, per_view: bool = False) -> None:
@@ -46,22 +41,17 @@ class RepresentModule(nn.Module):
     def forward(
         self, layer: int, codes: Tensor, proposals: Sequence[Tensor], present: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return the next codes and the mean of what the views want, both (b, m)."""
+        """Return the next codes and the mean of the proposals, both (b, m)."""
         carried, theta = codes @ self.residual, self.theta[layer]
         mean = objective.mean_present(proposals, present)
         if self.per_view:
-            steps = [objective.code_step(carried + one @ self.mixing, theta) for one in proposals]
+            steps = [objective.code_step(carried + proposal @ self.mixing, theta) for proposal in proposals]
             return objective.mean_present(steps, present), mean
         return objective.code_step(carried + mean @ self.mixing, theta), mean
 
 
 class NoiseModule(nn.Module):
-    r"""The noise step, Eq. 12, as row weights: :math:`w = \min(1, \rho_{lv} / \|x - h P_v\|)`.
-
-    Parameters
-    ----------
-    n_layers, n_views : int
-    """
+    r"""The noise step, Eq. 12, as row weights: :math:`w = \min(1, \rho_{lv} / \|x - h P_v\|)`."""
 
     def __init__(self, n_layers: int, n_views: int) -> None:
         super().__init__()
@@ -72,19 +62,13 @@ class NoiseModule(nn.Module):
         """The thresholds of layers and views, above zero."""
         return F.softplus(self.raw_rho)
 
-    def forward(self, layer: int, lengths: Tensor) -> Tensor:
-        """Return the weights of residuals of these lengths, (b, v)."""
-        return objective.row_weights(lengths, self.rho[layer])
+    def forward(self, layer: int, residuals: Tensor) -> Tensor:
+        """Return the weights of rows from their residual norms, both (b, v)."""
+        return objective.row_weights(residuals, self.rho[layer])
 
 
 class AnchorModule:
-    """The anchor step, Eq. 13: sums over any number of batches, then new anchors. Its gradient is dropped (spec 3.7).
-
-    Parameters
-    ----------
-    anchors : sequence of Tensor of shape (m, d)
-        Those of the layer, one a view.
-    """
+    """The anchor step, Eq. 13: sums over any number of batches, then new anchors, without a gradient (spec 3.7)."""
 
     def __init__(self, anchors: Sequence[Tensor]) -> None:
         self.anchors = list(anchors)
@@ -92,71 +76,50 @@ class AnchorModule:
         # In double precision the order of the batches, and with it the number of processes, is rounded away.
         self.sums = [
             tuple(
-                torch.zeros(m, width, dtype=torch.float64, device=one.device)
-                for width in (one.shape[1], m, m)
+                torch.zeros(m, width, dtype=torch.float64, device=own.device)
+                for width in (own.shape[1], m, m)
             )
-            for one in self.anchors
+            for own in self.anchors
         ]
 
     @torch.no_grad()
     def add(self, codes: Tensor, rows: Sequence[Rows], weights: Tensor, present: Tensor) -> None:
-        """Add a batch; sums do not depend on how the rows are cut into batches."""
+        """Add a batch; the sums do not depend on how rows are cut into batches."""
         for v, x in enumerate(rows):
             column = slice(v, v + 1)
-            found = objective.anchor_sums(codes, x, weights[:, column], present[:, column])
-            for total, part in zip(self.sums[v], found, strict=True):
+            parts = objective.anchor_sums(codes, x, weights[:, column], present[:, column])
+            for total, part in zip(self.sums[v], parts, strict=True):
                 total += part
 
     @torch.no_grad()
     def step(self, collectives: Collectives = ALONE) -> list[Tensor]:
         """Return the next layer's anchors from the sums of all processes."""
         return [
-            objective.anchor_step(one, *(collectives.sum(part).to(one.dtype) for part in sums))
-            for one, sums in zip(self.anchors, self.sums, strict=True)
+            objective.anchor_step(own, *(collectives.sum(part).to(own.dtype) for part in sums))
+            for own, sums in zip(self.anchors, self.sums, strict=True)
         ]
 
 
 @dataclass(frozen=True)
 class Layer:
-    """What a layer gives for a batch.
+    """The output of a layer for a batch."""
 
-    Attributes
-    ----------
-    codes : Tensor of shape (b, m)
-    weights : Tensor of shape (b, v)
-        Of the rows in each view; 1 where there is no noise.
-    mean : Tensor of shape (b, m)
-        What the views wanted on average, before the threshold.
-    lengths : Tensor of shape (b, v)
-        |x - h P| with the layer's own anchors.
-    """
+    codes: Tensor  # (b, m)
+    weights: Tensor  # (b, v), weights of the rows in each view; 1 without a noise step
+    mean: Tensor  # (b, m), mean of the views' proposals, before the threshold
+    residuals: Tensor  # (b, v), |x - h P| with the layer's own anchors
 
-    codes: Tensor
-    weights: Tensor
-    mean: Tensor
-    lengths: Tensor
-
-    def first(self, n_rows: int) -> Layer:
-        """Return what it gives for the first rows."""
-        return Layer(self.codes[:n_rows], self.weights[:n_rows], self.mean[:n_rows], self.lengths[:n_rows])
-
-    def single(self) -> Layer:
-        """Return the same in single precision."""
-        return Layer(self.codes.float(), self.weights.float(), self.mean.float(), self.lengths.float())
+    def unit_codes(self) -> Tensor:
+        """Return codes of unit norm, (b, m); where the threshold left nothing, the mean before it (spec 6)."""
+        empty = self.codes.sum(1, keepdim=True) <= 0
+        return F.normalize(torch.where(empty, self.mean, self.codes), dim=1, eps=_EPSILON)
 
 
 class UnfoldedNetwork(nn.Module):
     """Layers of code and noise steps; the anchors of each layer are buffers.
 
-    Parameters
-    ----------
-    widths : sequence of int
-        Columns of the views.
-    n_anchors, n_layers : int
-    noise : bool
-        Whether there is a noise step; without it this is the paper's AMvC-Net.
-    per_view : bool
-        See `RepresentModule`.
+    `widths` are the numbers of features of the views. Without `noise` this is the paper's AMvC-Net; `per_view` is
+    that of `RepresentModule`.
     """
 
     def __init__(
@@ -177,55 +140,46 @@ class UnfoldedNetwork(nn.Module):
                 self.register_buffer(f"anchors_{layer}_{v}", torch.zeros(n_anchors, width))
 
     def anchors(self, layer: int) -> list[Tensor]:
-        """Return the anchors that a layer works with, (m, d) for each view; `n_layers` gives the last ones."""
+        """Return the anchors of a layer, (m, d) for each view; layer `n_layers` has the final ones."""
         return [self.get_buffer(f"anchors_{layer}_{v}") for v in range(len(self.widths))]
 
     @torch.no_grad()
     def set_anchors(self, layer: int, anchors: Sequence[Tensor]) -> None:
         """Set the anchors of a layer."""
-        for held, new in zip(self.anchors(layer), anchors, strict=True):
-            held.copy_(new)
+        for buffer, new in zip(self.anchors(layer), anchors, strict=True):
+            buffer.copy_(new)
 
     def forward(self, rows: Sequence[Rows], present: Tensor, n_layers: int | None = None) -> list[Layer]:
-        """Return what the first `n_layers` layers give, all of them by default.
-
-        Parameters
-        ----------
-        rows : sequence of Tensor of shape (b, d), or of SparseRows
-            Zeros where a view is missing.
-        present : Tensor of shape (b, v)
-            1 where a view is there, else 0.
-        n_layers : int, optional
-        """
-        sizes = [squares(x) for x in rows]
+        """Run the first `n_layers` layers, by default all, on rows (b, d) per view with a mask (b, v)."""
+        norms = [squares(x) for x in rows]
         codes = present.new_zeros(len(present), len(self.represent.mixing))
         weights = torch.ones_like(present)
         layers = []
         for layer in range(self.n_layers if n_layers is None else n_layers):
             anchors = self.anchors(layer)
-            found = [scores(x, one) for x, one in zip(rows, anchors, strict=True)]
-            wanted = [
-                objective.proposal(codes, score, one, weights[:, v : v + 1])
-                for v, (score, one) in enumerate(zip(found, anchors, strict=True))
+            projected = [scores(x, own) for x, own in zip(rows, anchors, strict=True)]
+            proposals = [
+                objective.proposal(codes, score, own, weights[:, v : v + 1])
+                for v, (score, own) in enumerate(zip(projected, anchors, strict=True))
             ]
-            codes, mean = self.represent(layer, codes, wanted, present)
-            lengths = torch.stack(
+            codes, mean = self.represent(layer, codes, proposals, present)
+            residuals = torch.stack(
                 [
-                    objective.residuals(size, codes, score, one)
-                    for size, score, one in zip(sizes, found, anchors, strict=True)
+                    objective.residuals(norm, codes, score, own)
+                    for norm, score, own in zip(norms, projected, anchors, strict=True)
                 ],
                 dim=1,
             )
-            weights = self.noise(layer, lengths) if self.noise is not None else weights
-            layers.append(Layer(codes, weights, mean, lengths))
+            weights = self.noise(layer, residuals) if self.noise is not None else weights
+            layers.append(Layer(codes, weights, mean, residuals))
         return layers
 
-    def lengths(self, rows: Sequence[Rows], codes: Tensor, layer: int) -> Tensor:
+    def residuals(self, rows: Sequence[Rows], codes: Tensor, layer: int) -> Tensor:
         """Return |x - h P| of codes with the anchors of a layer, (b, v)."""
         return torch.stack(
             [
-                objective.residuals(squares(x), codes, scores(x, one), one)
-                for x, one in zip(rows, self.anchors(layer), strict=True)
+                objective.residuals(squares(x), codes, scores(x, own), own)
+                for x, own in zip(rows, self.anchors(layer), strict=True)
             ],
             dim=1,
         )

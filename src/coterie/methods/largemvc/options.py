@@ -4,37 +4,36 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coterie.methods.largemvc.training import LOSSES
 from coterie.methods.options import Options, option
 from coterie.methods.params import either, flag, one_of, real, whole
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LargeMvCNetOptions(Options):
-    """What the paper names, and what we add to it, for ``LargeMvCNet(options=LargeMvCNetOptions(sparsity=0))``.
+    """Parameters of the paper and of our additions, for ``LargeMvCNet(options=LargeMvCNetOptions(sparsity=0))``.
 
     Parameters
     ----------
     features : {"landmarks", "columns"}, default="landmarks"
-        What the layers see of a view: how near a row is to the view's landmarks, or the scaled columns, as in the
-        paper.
+        The input of the layers: the weights of a row on the nearest landmarks of a view, or its scaled columns, as in
+        the paper.
     n_landmarks : int or "auto", default="auto"
-        Landmarks of a view; ten a cluster and 1,000 at least by default.
+        Landmarks per view; by default ten per cluster and at least 1,000.
     init : {"graph", "kmeans"}, default="graph"
         The initial partition: that of the multi-view graph, or the paper's k-means on the concatenated views. Both
-        look at 10,000 rows at most.
+        use at most 10,000 rows.
     sparsity : float, default=0.05
         Threshold alpha of the code, as a share of the mean largest entry.
     noise_quantile : float, default=0.9
-        Share of the rows of a view that are taken as they are when the noise threshold is set.
+        Share of the rows of a view that the initial noise threshold leaves at full weight.
     fixed_anchors : bool, default=False
-        Whether the anchors stay where they started; with ``noise=False`` the paper's RMvC-Net.
+        Whether the anchors keep their initial values; with ``noise=False`` the paper's RMvC-Net.
     per_view_threshold : bool, default=False
         Whether each view is thresholded before the average, as printed. It can raise the objective.
     loss : {"objective", "recon"}, default="objective"
-        What training minimises: the objective with its noise and sparsity terms, or the paper's Eq. 14.
+        The training loss: the objective with its noise and sparsity terms, or the paper's Eq. 14.
     learning_rate : float, default=0.01
-        Of Adam.
+        Learning rate of Adam.
     """
 
     features: str = option("landmarks", one_of("landmarks", "columns"))
@@ -44,5 +43,5 @@ class LargeMvCNetOptions(Options):
     noise_quantile: float = option(0.9, real(0, 1))
     fixed_anchors: bool = option(False, flag())
     per_view_threshold: bool = option(False, flag())
-    loss: str = option("objective", one_of(*LOSSES))
+    loss: str = option("objective", one_of("objective", "recon"))
     learning_rate: float = option(0.01, real(0, above=True))

@@ -1,4 +1,4 @@
-"""Rows as the layers see them: a table of features, or a few features a row with the columns they stand in."""
+"""Rows of features: a dense table, or a few non-zero values per row with their column indices."""
 
 # b rows, f features, p features of a row that are not zero, m anchors
 
@@ -12,16 +12,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class SparseRows:
-    """Rows of which few features are not zero.
-
-    Attributes
-    ----------
-    columns : Tensor of int, shape (b, p)
-        No column twice in a row.
-    values : Tensor of shape (b, p)
-    width : int
-        How many features there are, f.
-    """
+    """Rows with p non-zero features each: `columns` (b, p), no column twice in a row, and `values` (b, p)."""
 
     columns: Tensor
     values: Tensor
@@ -38,7 +29,7 @@ class SparseRows:
         return SparseRows(self.columns, self.values * factors, self.width)
 
     def double(self) -> SparseRows:
-        """Return the same in double precision."""
+        """Convert to double precision."""
         return SparseRows(self.columns, self.values.double(), self.width)
 
 
@@ -65,7 +56,7 @@ def squares(rows: Rows) -> Tensor:
 
 
 def sums(codes: Tensor, rows: Rows) -> Tensor:
-    """Return H' X, (m, f), for codes H (b, m); few features are added up in double precision.
+    """Return H' X, (m, f), for codes H (b, m); sparse rows are summed in double precision.
 
     Examples
     --------
@@ -96,8 +87,10 @@ def dense(rows: Rows) -> Tensor:
     return rows.values.new_zeros(len(rows), rows.width).scatter_(1, rows.columns.long(), rows.values)
 
 
-def padded(rows: Rows, more: int) -> Rows:
-    """Return the rows and so many rows of zeros."""
+def padded(rows: Rows, n_rows: int) -> Rows:
+    """Append so many rows of zeros."""
     if isinstance(rows, Tensor):
-        return F.pad(rows, (0, 0, 0, more))
-    return SparseRows(F.pad(rows.columns, (0, 0, 0, more)), F.pad(rows.values, (0, 0, 0, more)), rows.width)
+        return F.pad(rows, (0, 0, 0, n_rows))
+    return SparseRows(
+        F.pad(rows.columns, (0, 0, 0, n_rows)), F.pad(rows.values, (0, 0, 0, n_rows)), rows.width
+    )
