@@ -15,8 +15,8 @@ import torch
 from coterie.data import Scaler, Views, as_views, autoscale
 from coterie.data.scaling import resolve_modes
 from coterie.data.subsets import some_rows
+from coterie.graph.agreement import agreement, neighbours_of_present
 from coterie.graph.outliers import Guard, usable
-from coterie.ops.graphs import agreement, table_of_present
 
 SAMPLE_ROWS = 10_000
 CANDIDATES = ("sample", "none", "feature", "feature-angle", "angle", "root")
@@ -99,9 +99,7 @@ def fit_scaler(
     for mode in CANDIDATES:
         scaled = Scaler(mode).fit(views).transform(few, sample.sound[rows])
         for v, block in enumerate(scaled):
-            tables[v, mode] = table_of_present(
-                torch.from_numpy(block), sample.sound[rows, v], k, generator=generator
-            )
+            tables[v, mode] = neighbours_of_present(block, sample.sound[rows, v], k)
     return Scaler(choose_scalings(tables, len(few))).fit(views)
 
 

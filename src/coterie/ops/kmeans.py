@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import torch
+from scipy.optimize import linear_sum_assignment
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
@@ -221,6 +222,21 @@ def spread_seeds(rows: Tensor, n_seeds: int, generator: torch.Generator, rounds:
         chosen = torch.cat([chosen, drawn])
         left = torch.minimum(left, nearest(rows, rows[drawn])[1])
     return rows[chosen]
+
+
+def match_centers(old: Tensor, new: Tensor) -> Tensor:
+    """Return `new` centres in the order of the old ones they are matched with, so that clusters keep their numbers.
+
+    The matching is the Hungarian one on squared distances.
+
+    Examples
+    --------
+    >>> match_centers(torch.tensor([[0.0], [5.0]]), torch.tensor([[5.5], [0.5]]))
+    tensor([[0.5000],
+            [5.5000]])
+    """
+    _, partner = linear_sum_assignment(squared_distances(old, new).double().cpu().numpy())
+    return new[torch.as_tensor(partner, device=new.device)]
 
 
 def _draw(weights: Tensor, size: int, generator: torch.Generator) -> Tensor:

@@ -12,7 +12,7 @@ from scipy import sparse
 from torch import Tensor
 
 from coterie.data.batches import Batches
-from coterie.engine.neighbour_pairs import Pairs, running_sums
+from coterie.graph.neighbour_pairs import Pairs, running_sums
 
 _CHUNK = 2048
 _FINEST = 100
@@ -50,7 +50,7 @@ class JoinedPairs(Pairs):
     def neighbours(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the numbers and the weights of the neighbours of rows, both (m, k); rows of one shard."""
         shard, local = self._shard[rows[0]], self._local[rows]
-        weights = np.diff(self._heights[shard][local].astype(np.float32), axis=1, prepend=np.float32(0))
+        weights = np.diff(self._cumulative[shard][local].astype(np.float32), axis=1, prepend=np.float32(0))
         return self._numbers[shard][self._tables[shard][local]], weights
 
     def among(self, rows: np.ndarray, lines: slice = slice(None)) -> Tensor:

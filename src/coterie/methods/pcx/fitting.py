@@ -17,10 +17,10 @@ from coterie.data import Scaler, Views
 from coterie.data.autoscale import fit_scaler
 from coterie.data.batches import Batches
 from coterie.engine.distributed import current_collectives
-from coterie.engine.neighbour_pairs import NeighbourPairs, search_pairs
 from coterie.graph.initial import initial_labels
 from coterie.graph.metric import MetricChoice, axis_map, fit_metric
 from coterie.graph.model import N_NEIGHBORS
+from coterie.graph.neighbour_pairs import NeighbourPairs, search_pairs
 from coterie.methods.pcx import build
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.options import PCXOptions
@@ -60,7 +60,7 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
     network = build.build_network(params, metric.kind, sum(data.dims))
     build.prepare_network(network, sample, params, generator)
     embed = axis_map(network.space, sample, metric.n_axes, generator)
-    pairs = _search_pairs(params, batches, embed, generator)
+    pairs = _search_pairs(params, batches, embed)
     initial = _initial_labels(params, batches, embed, seed) if params["options"].init == "graph" else None
     return Parts(batches, sample, scaler, pairs, seed, metric, network.to(device), initial)
 
@@ -81,7 +81,7 @@ def prepare_more(
     sample = torch.from_numpy(batches.sample())
     generator = torch.Generator().manual_seed(seed)
     embed = axis_map(network.space, sample.to(network.centroids.device), metric.n_axes, generator)
-    pairs = _search_pairs(params, batches, embed, generator)
+    pairs = _search_pairs(params, batches, embed)
     return Parts(batches, sample, scaler, pairs, seed, metric, network, None)
 
 
@@ -89,11 +89,10 @@ def _search_pairs(
     params: Mapping[str, Any],
     batches: Batches,
     embed: Callable[[Tensor], Tensor],
-    generator: torch.Generator,
 ) -> NeighbourPairs | None:
     if params["options"].neighbor_weight == 0:
         return None
-    return search_pairs(batches, embed, params["n_neighbors"], generator)
+    return search_pairs(batches, embed, params["n_neighbors"])
 
 
 def _initial_labels(

@@ -14,8 +14,8 @@ from torch import Tensor
 from coterie.collectives import ALONE, Collectives
 from coterie.data.batches import Batch, Batches
 from coterie.engine.adam import Adam
-from coterie.engine.neighbour_pairs import Pairs
 from coterie.engine.schedule import mixed_seed
+from coterie.graph.neighbour_pairs import Pairs
 from coterie.methods.pcx import objective
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.settings import Settings

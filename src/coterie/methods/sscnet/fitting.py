@@ -19,9 +19,9 @@ from coterie.data import Scaler, Views
 from coterie.data.autoscale import fit_scaler
 from coterie.data.batches import Batches
 from coterie.engine.distributed import current_collectives
-from coterie.engine.neighbour_pairs import search_pairs
 from coterie.errors import InputError
 from coterie.graph.metric import MetricChoice, axis_map, fit_metric
+from coterie.graph.neighbour_pairs import search_pairs
 from coterie.graph.projected import ProjectedRows
 from coterie.methods.run_setup import RunParts
 from coterie.methods.sscnet.blocks import SparseCoder
@@ -86,9 +86,7 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
         initialise(part, generator)
     modules, sample = modules.to(device), sample.to(device)
     space = modules.network.look.space
-    pairs = search_pairs(
-        batches, axis_map(space, sample, metric.n_axes, generator), params["n_neighbors"], generator
-    )
+    pairs = search_pairs(batches, axis_map(space, sample, metric.n_axes, generator), params["n_neighbors"])
     return Parts(batches, sample, scaler, pairs, seed, metric, modules)
 
 
@@ -108,9 +106,7 @@ def prepare_more(
     sample = torch.from_numpy(batches.sample()).to(modules.landmarks.rows.device)
     generator = torch.Generator().manual_seed(seed)
     space = modules.network.look.space
-    pairs = search_pairs(
-        batches, axis_map(space, sample, metric.n_axes, generator), params["n_neighbors"], generator
-    )
+    pairs = search_pairs(batches, axis_map(space, sample, metric.n_axes, generator), params["n_neighbors"])
     return Parts(batches, sample, scaler, pairs, seed, metric, modules)
 
 
