@@ -20,7 +20,7 @@ from benchmarks.making import make
 from benchmarks.records import add_record, is_recorded, machine, measured, read_records
 from benchmarks.sets import SETS
 from coterie import FUCSMF
-from coterie.data.autoscale import fit_scaler
+from coterie.data.scaling import fit_table_scaler
 from coterie.methods.fucsmf.problem import Graph
 
 COUNTS = (1, 5, 10, 0.3)
@@ -39,7 +39,7 @@ def run_labels(names: Sequence[str], n_draws: int, folder: Path, *, tag: str, pa
             if is_recorded(tag, case):
                 continue
             if peers is None:
-                peers = _spreading(fit_scaler(views, "auto").transform(views.read(slice(None)))[0])
+                peers = _spreading(fit_table_scaler(views, "auto").transform(views.read(slice(None)))[0])
             scores: dict[str, list[float]] = {}
             with measured() as costs:
                 for y in draws(classes, count, n_draws):

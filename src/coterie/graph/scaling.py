@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from coterie.data import Scaler, Views, as_views, autoscale
-from coterie.data.scaling import resolve_modes
+from coterie.data import Scaler, Views, as_views
+from coterie.data.scaling import fit_table_scaler, resolve_modes
 from coterie.data.subsets import some_rows
 from coterie.graph.agreement import agreement, neighbours_of_present
 from coterie.graph.outliers import Guard, usable
@@ -93,7 +93,7 @@ def fit_scaler(
     if scale != "auto":
         return Scaler(resolve_modes(scale, names)).fit(views)
     if views.n_views == 1:
-        return autoscale.fit_scaler(views, "auto")
+        return fit_table_scaler(views, "auto")
     rows = np.sort(torch.randperm(len(sample.sound), generator=generator)[:SCALING_ROWS].numpy())
     few, tables = [block[rows] for block in sample.blocks], {}
     for mode in CANDIDATES:

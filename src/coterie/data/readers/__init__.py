@@ -280,7 +280,7 @@ def _labels_among_arrays(path: Path, suffix: str, key: str) -> np.ndarray | None
     if suffix == ".mat":
         return labels_among(mat_entries(path), str(path), key)
     if suffix in (".h5", ".hdf5"):
-        return labels_among(hdf5_entries(path, flipped=False), str(path), key)
+        return labels_among(hdf5_entries(path, transposed=False), str(path), key)
     if suffix == ".parquet":
         return parquet_labels(path, key)
     return read_views(path).labels

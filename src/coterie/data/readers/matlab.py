@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from coterie.data.disk import ChunkedRows
+from coterie.data.disk import ChunkedRows, FileVersion
 from coterie.data.readers.files import check_room, need, parsing
 from coterie.data.readers.labels import LABEL_NAMES
 from coterie.data.readers.layout import views_among
 from coterie.data.readers.mat5 import csr_of_columns, mat5_entries
-from coterie.data.stamp import Stamp
 from coterie.data.views import Views
 from coterie.errors import InputError
 
@@ -27,12 +26,12 @@ def read_mat(path: Path) -> Views:
 
 def read_hdf5(path: Path) -> Views:
     """Read the tables of an HDF5 file, which stay on disk."""
-    return views_among(hdf5_entries(path, flipped=False), str(path))
+    return views_among(hdf5_entries(path, transposed=False), str(path))
 
 
 def mat_entries(path: Path) -> dict[str, Any]:
     """List the variables of a .mat file."""
-    return hdf5_entries(path, flipped=True) if _is_hdf5(path) else _old_entries(path)
+    return hdf5_entries(path, transposed=True) if _is_hdf5(path) else _old_entries(path)
 
 
 def _is_hdf5(path: Path) -> bool:
@@ -53,21 +52,21 @@ def _old_entries(path: Path) -> dict[str, Any]:
         return mat5_entries(data)
 
 
-def hdf5_entries(path: Path, *, flipped: bool) -> dict[str, Any]:
-    """List the variables of an HDF5 file; `flipped` when MATLAB wrote it, whose arrays arrive transposed."""
-    h5py = need("h5py", "hdf5", ".mat v7.3" if flipped else path.suffix)
+def hdf5_entries(path: Path, *, transposed: bool) -> dict[str, Any]:
+    """List the variables of an HDF5 file; `transposed` when MATLAB wrote it, whose arrays arrive transposed."""
+    h5py = need("h5py", "hdf5", ".mat v7.3" if transposed else path.suffix)
     with parsing(path, "HDF5"):
         file = h5py.File(path, "r")
         names = [name for name in file if not name.startswith("#")]
-        return {name: _value(h5py, file, file[name], name, flipped) for name in names}
+        return {name: _value(h5py, file, file[name], name, transposed) for name in names}
 
 
-def _value(h5py: Any, file: Any, node: Any, name: str, flipped: bool) -> Any:
+def _value(h5py: Any, file: Any, node: Any, name: str, transposed: bool) -> Any:
     if isinstance(node, h5py.Group):
         return _sparse(node) if {"data", "ir", "jc"} <= set(node) else None
     if node.dtype == h5py.ref_dtype:
         # MATLAB's column-major order is the row-major order of the transposed array.
-        return [_value(h5py, file, file[ref], name, flipped) for ref in _loaded(node).ravel()]
+        return [_value(h5py, file, file[ref], name, transposed) for ref in _loaded(node).ravel()]
     if node.dtype.kind == "O":  # texts of any length lie in heaps, in which libhdf5 may walk for ever
         return None
     if _matlab_class(node) == "char":
@@ -75,10 +74,10 @@ def _value(h5py: Any, file: Any, node: Any, name: str, flipped: bool) -> Any:
     if node.ndim != 2 or node.size == 0:
         return _loaded(node) if node.dtype.kind in "biufS" and node.shape is not None else None
     if 1 in node.shape or name.lower() in LABEL_NAMES:
-        return _loaded(node).T if flipped else _loaded(node)
+        return _loaded(node).T if transposed else _loaded(node)
     if node.dtype.kind not in "biuf":
         return None
-    return ChunkedRows(node, flipped=flipped, stamp=Stamp.of(node.file.filename))
+    return ChunkedRows(node, transposed=transposed, version=FileVersion.of(node.file.filename))
 
 
 def _matlab_class(node: Any) -> str:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from coterie.data.disk import FileVersion
 from coterie.data.readers.files import columns_to_drop, need, parsing
 from coterie.data.readers.labels import encode_labels, label_columns
 from coterie.data.readers.numbers import leave_out
 from coterie.data.sources import Rows
-from coterie.data.stamp import Stamp
 from coterie.data.views import Views
 from coterie.errors import InputError
 
@@ -30,7 +30,7 @@ class ParquetRows:
         sizes = [file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)]
         self._starts = np.cumsum([0, *sizes])
         self._last: tuple[int, np.ndarray] | None = None
-        self._stamp = Stamp.of(path)
+        self._version = FileVersion.of(path)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -39,7 +39,7 @@ class ParquetRows:
 
     def read(self, rows: Rows) -> np.ndarray:
         """Give the rows as float32."""
-        self._stamp.check()
+        self._version.check()
         index = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         block = np.empty((len(index), len(self.columns)), dtype=np.float32)
         group = np.searchsorted(self._starts, index, side="right") - 1

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie.collectives import Collectives
 from coterie.data import Scaler, Views
-from coterie.data.autoscale import fit_scaler
+from coterie.data.scaling import fit_table_scaler
 from coterie.engine.distributed import current_collectives
 from coterie.errors import InputError
 from coterie.graph.metric import KINDS
@@ -204,7 +204,7 @@ class FUCSMF(Clusterer):
         if (codes < 0).all():
             self._settle_clusters(data)
         collectives = current_collectives()
-        self.scaler_ = fit_scaler(data, self.scale, collectives)
+        self.scaler_ = fit_table_scaler(data, self.scale, collectives)
         self.anchors_ = self._fit_anchors(data, collectives)
         self._graph = self._kept(self.anchors_.weights(data, collectives))
         self._solve(codes, must_link, cannot_link, None)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data import Scaler, Views
-from coterie.data.ahead import read_ahead
+from coterie.data.batches import prefetch
 from coterie.graph.outliers import Guard, scaled_rows, usable
 from coterie.methods.largemvc.features import ColumnFeatures, LandmarkFeatures, SideBySide
 from coterie.methods.largemvc.rows import Rows, padded
@@ -184,4 +184,4 @@ def _read_pieces(
     def read(rows: slice) -> tuple[list[np.ndarray], np.ndarray | None]:
         return views.read(rows), None if views.present is None else views.present[rows]
 
-    return map(read, pieces) if views.in_memory else read_ahead(read, pieces)
+    return map(read, pieces) if views.in_memory else prefetch(read, pieces)

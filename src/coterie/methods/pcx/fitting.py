@@ -14,8 +14,8 @@ from torch import Tensor
 
 from coterie.collectives import share_of
 from coterie.data import Scaler, Views
-from coterie.data.autoscale import fit_scaler
 from coterie.data.batches import Batches
+from coterie.data.scaling import fit_table_scaler
 from coterie.engine.distributed import current_collectives
 from coterie.graph.initial import initial_labels
 from coterie.graph.metric import MetricChoice, axis_map, fit_metric
@@ -53,7 +53,7 @@ class Parts(RunParts):
 def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.device) -> Parts:
     """Fit the scaling and the metric, draw the network, search the neighbours."""
     generator, collectives = torch.Generator().manual_seed(seed), current_collectives()
-    scaler = fit_scaler(data, params["scale"], collectives)
+    scaler = fit_table_scaler(data, params["scale"], collectives)
     batches = Batches(data, scaler, batch_size=params["batch_size"], seed=seed, collectives=collectives)
     sample = torch.from_numpy(batches.sample())
     metric = fit_metric(sample, params["metric"], params["n_neighbors"], generator)
