@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -200,8 +201,12 @@ class Batches:
         if self.views.in_memory:
             yield self.read  # the one shard, whose local numbers are those of the data
             return
-        for shard in prefetch(self.read_shard, [int(shard) for shard in order]):
-            yield lambda local, shard=shard: [view[local] for view in shard]
+        for views in prefetch(self.read_shard, [int(shard) for shard in order]):
+            yield partial(_take, views)
+
+
+def _take(views: list[np.ndarray], rows: np.ndarray) -> list[np.ndarray]:
+    return [view[rows] for view in views]
 
 
 def prefetch(read: Callable[[Key], Piece], keys: Iterable[Key]) -> Iterator[Piece]:

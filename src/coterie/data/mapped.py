@@ -45,7 +45,8 @@ class FileLayout:
         base = np.frombuffer(array._mmap, dtype=np.uint8).__array_interface__["data"][0]
         begin = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY
         inside = array.__array_interface__["data"][0] - base
-        return cls(begin + inside, *array.strides, array.dtype, array.shape[1])
+        row_stride, column_stride = array.strides
+        return cls(begin + inside, row_stride, column_stride, array.dtype, array.shape[1])
 
     @property
     def row_bytes(self) -> int:
