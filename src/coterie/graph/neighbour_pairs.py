@@ -166,17 +166,17 @@ def _shared_weights(table: np.ndarray) -> np.ndarray:
     counts = (shared_neighbours(torch.from_numpy(table)) * table.shape[1]).round().numpy()
     counts[table == np.arange(len(table))[:, None]] = 0
     counts[counts.sum(axis=1) == 0] = 1
-    return running_sums(counts)
+    return cumulative_weights(counts)
 
 
-def running_sums(weights: np.ndarray) -> np.ndarray:
+def cumulative_weights(weights: np.ndarray) -> np.ndarray:
     """Return the cumulative sums of whole weights (n, k) along rows, in the smallest type that holds them.
 
     Examples
     --------
-    >>> running_sums(np.array([[2.0, 1.0], [1.0, 0.0]]))
+    >>> cumulative_weights(np.array([[2.0, 1.0], [1.0, 0.0]]))
     array([[2, 3],
            [1, 1]], dtype=uint8)
     """
-    cumulative = weights.cumsum(1)
-    return cumulative.astype(np.min_scalar_type(int(cumulative.max())))
+    sums = weights.cumsum(1)
+    return sums.astype(np.min_scalar_type(int(sums.max())))

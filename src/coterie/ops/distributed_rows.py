@@ -1,8 +1,8 @@
-"""Rows that several processes share: each computes its own, all of them see the whole.
+"""Data parallelism over rows: each process computes its share, and all gather the whole.
 
-A process has its part of every loss, and the parts add up to the loss: that of its own rows or pairs of rows, or
-an even part of what all of them compute alike. Gradients of a row that other processes found come back to the one
-that has it (`joined`). So the sum of the processes' gradients is that of one process with all the rows.
+A process has its part of every loss, and the parts add up to the loss: that of its own rows or pairs of rows, or an
+even part of what all compute alike. `joined` returns the gradients of a row to the process that has it. So the sum of
+the gradients over processes is that of one process with all rows.
 """
 
 # n rows of the data, b of a batch, m of those of this process
@@ -24,9 +24,9 @@ Rows = TypeVar("Rows", np.ndarray, Tensor)
 
 
 def joined(mine: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
-    """Return what all processes made of the rows of a batch, (b, d), of which this one made (m, d).
+    """Gather the rows of a batch, (b, d), of which this process computed (m, d).
 
-    Backward adds up the gradients that all processes found for a row, and returns them to the one that made it.
+    Backward sums the gradients of all processes for a row, and returns them to the process that computed it.
 
     Examples
     --------
@@ -39,16 +39,15 @@ def joined(mine: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
 
 
 def joined_tables(mine: Sequence[Tensor], batch: Batch, collectives: Collectives) -> Sequence[Tensor]:
-    """Return `joined` of several tables of a batch's rows, of any widths, in one message."""
+    """Return `joined` of several tables of any widths in one all-reduce."""
     if collectives.size == 1:
         return mine
-    return joined(torch.cat(list(mine), dim=1), batch, collectives).split(
-        [one.shape[1] for one in mine], dim=1
-    )
+    widths = [table.shape[1] for table in mine]
+    return joined(torch.cat(list(mine), dim=1), batch, collectives).split(widths, dim=1)
 
 
 class _Joined(torch.autograd.Function):
-    """A sum over processes of tables that are zero but for the rows of each; its gradient is a sum as well."""
+    """A sum over processes of tables that are zero except for the rows of each; its gradient is a sum as well."""
 
     @staticmethod
     def forward(ctx: Any, mine: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
@@ -63,7 +62,7 @@ class _Joined(torch.autograd.Function):
 
 
 def of_share(whole: Tensor, batch: Batch) -> Tensor:
-    """Return the lines of the rows of a batch, (b, ...), that are this process's, (m, ...).
+    """Return the rows of this process, (m, ...), out of those of a batch, (b, ...).
 
     Examples
     --------
@@ -74,7 +73,7 @@ def of_share(whole: Tensor, batch: Batch) -> Tensor:
 
 
 def even_parts(losses: Mapping[str, Tensor], collectives: Collectives) -> dict[str, Tensor]:
-    """Return this process's part of losses that all processes compute alike.
+    """Return this process's even part of losses that all processes compute alike.
 
     Examples
     --------
@@ -86,7 +85,7 @@ def even_parts(losses: Mapping[str, Tensor], collectives: Collectives) -> dict[s
 
 
 def gathered(mine: Rows, n_rows: int, collectives: Collectives) -> Rows:
-    """Return what all processes found for their shares of n rows, as `share_of` gives them, in order.
+    """Gather the shares of n rows, as `share_of` gives them, of all processes, in order.
 
     Examples
     --------
@@ -103,7 +102,7 @@ def gathered(mine: Rows, n_rows: int, collectives: Collectives) -> Rows:
 
 
 def agreed(values: Rows, collectives: Collectives) -> Rows:
-    """Return what the first process has, so that machines that round differently go on alike.
+    """Broadcast the values of the first process, so that machines that round differently stay in step.
 
     Examples
     --------
@@ -113,13 +112,13 @@ def agreed(values: Rows, collectives: Collectives) -> Rows:
     """
     if collectives.size == 1:
         return values
-    nothing = np.zeros_like(values) if isinstance(values, np.ndarray) else torch.zeros_like(values)
-    return collectives.sum(values if collectives.rank == 0 else nothing)
+    zeros = np.zeros_like(values) if isinstance(values, np.ndarray) else torch.zeros_like(values)
+    return collectives.sum(values if collectives.rank == 0 else zeros)
 
 
 @torch.no_grad()
 def agree(tensors: Iterable[Tensor], collectives: Collectives) -> None:
-    """Set tensors to what the first process has."""
+    """Set tensors to those of the first process."""
     if collectives.size > 1:
         for tensor in tensors:
             tensor.copy_(agreed(tensor, collectives))

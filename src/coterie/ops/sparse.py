@@ -1,4 +1,4 @@
-"""Sparse matrices of scipy as torch has them, and over processes."""
+"""Sparse matrices of scipy: as torch tensors, and gathered over processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coterie.ops.distributed_rows import gathered
 
 
 def as_tensor(matrix: sparse.csr_matrix) -> Tensor:
-    """Return the matrix in torch, on the same memory: times ten columns it is three times as fast as in scipy.
+    """Return the matrix as a torch tensor on the same memory: its product with few columns is faster than scipy's.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def as_tensor(matrix: sparse.csr_matrix) -> Tensor:
 
 
 def gathered_rows(mine: sparse.csr_matrix, n_rows: int, collectives: Collectives) -> sparse.csr_matrix:
-    """Return the matrix of n rows of which each process has its share, as `share_of` gives it.
+    """Gather the matrix of n rows of which each process has its share, as `share_of` gives it.
 
     Examples
     --------
