@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.records import add_record, machine, measured_apart
+from benchmarks.records import measured_apart, save_record
 from benchmarks.turns import EPOCHS, WIDTH
 from coterie.metrics import accuracy
 
@@ -52,8 +52,7 @@ def run_processes(names: Sequence[str], n_rows: int, batch_size: int, rounds: in
                     accuracy(*(np.array(turns[0][way]["labels"]) for way in ("one", "two"))), 4
                 ),
             }
-            print(record, flush=True)
-            add_record("processes", {**record, "machine": machine()})
+            save_record("processes", record)
 
 
 def _measure(name: str, path: Path, params: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -96,14 +95,8 @@ def run_hosts(names: Sequence[str]) -> None:
                 np.loadtxt(f"{folder}/{name}-{how}/labels.csv", delimiter=",", skiprows=1)[:, 1].astype(int)
                 for how in ("one", "two")
             )
-            record = {
-                "method": name,
-                "hosts": 2,
-                "exit_codes": codes,
-                "same_clusters": round(accuracy(one, two), 4),
-            }
-            print(record, flush=True)
-            add_record("hosts", {**record, "machine": machine()})
+            same = round(accuracy(one, two), 4)
+            save_record("hosts", {"method": name, "hosts": 2, "exit_codes": codes, "same_clusters": same})
 
 
 def _short(name: str) -> list[str]:

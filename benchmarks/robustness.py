@@ -15,7 +15,7 @@ from rich.table import Table
 
 from benchmarks.accuracy import settings_of
 from benchmarks.making import make
-from benchmarks.records import add_record, is_recorded, machine, measured, read_records
+from benchmarks.records import is_recorded, measured, read_records, save_record
 from benchmarks.sets import SETS, cut_classes
 from coterie import MVSIB, as_views
 from coterie.data import Views
@@ -46,7 +46,8 @@ def run_robustness(
             model = disturbed(make(estimator, len(np.unique(truth)), random_state=seed, **params), share)
             with measured() as costs:
                 model.fit(given)
-            _keep("robustness", case, {"accuracy": round(accuracy(truth, model.labels_), 4)}, costs)
+            score = round(accuracy(truth, model.labels_), 4)
+            save_record("robustness", {**case, "accuracy": score, **costs})
     _print("robustness", estimator, params, ("noise", "share", "level"), ("accuracy",))
 
 
@@ -111,7 +112,7 @@ def run_imbalance(
         views, truth, small = cut_classes(*SETS[name].load(folder), seed=seed)
         with measured() as costs:
             model = make(estimator, len(np.unique(truth)), random_state=seed, **params).fit(views)
-        _keep("imbalance", case, recalls(truth, model.labels_, small), costs)
+        save_record("imbalance", {**case, **recalls(truth, model.labels_, small), **costs})
     _print("imbalance", estimator, params, (), ("minority_recall", "rest_accuracy"))
 
 
@@ -130,11 +131,6 @@ def recalls(truth: np.ndarray, labels: np.ndarray, small: np.ndarray) -> dict[st
 def _case(estimator: Any, params: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
     """Return what a record must have to be of this case: other defaults are another case."""
     return {"method": estimator.__name__, "settings": settings_of(estimator, params), **case}
-
-
-def _keep(tag: str, case: dict[str, Any], scores: dict[str, float], costs: dict[str, float]) -> None:
-    add_record(tag, {**case, **scores, **costs, "machine": machine()})
-    print({name: value for name, value in case.items() if name != "settings"}, scores, flush=True)
 
 
 def _print(

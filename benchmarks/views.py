@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +19,15 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 
 from benchmarks.accuracy import settings_of
-from benchmarks.records import add_record, is_recorded, machine, measured, measured_apart, read_records
+from benchmarks.records import (
+    is_recorded,
+    measured,
+    measured_apart,
+    read_records,
+    record_cases,
+    save_record,
+    seeded_cases,
+)
 from benchmarks.sets import SETS, unit_tables
 from coterie import LargeMvCNet, amputate, as_views
 from coterie.data import Views
@@ -55,8 +64,7 @@ def run_missing(
                 estimator.__name__: round(accuracy(truth, model.labels_), 4),
                 **_peers(views, mask, truth, seed),
             }
-            add_record(tag, {**case, **scores, "machine": machine()})
-            print(name, reading, rate, seed, scores, flush=True)
+            save_record(tag, {**case, **scores})
     _print_missing(tag, estimator.__name__)
 
 
@@ -96,28 +104,26 @@ def run_corruption(names: Sequence[str], seeds: Sequence[int], folder: Path) -> 
 
     Beside it the same rows with that view missing: what is left to somebody who knows which rows are spoilt.
     """
-    for name in names:
-        views, truth = SETS[name].load(folder)
-        for seed in seeds:
-            case = {"data": name, "seed": seed}
-            if is_recorded("corruption", case):
-                continue
-            spoilt, bad = corrupted(views, seed)
-            scores: dict[str, float] = {}
-            known = as_views(views.read(slice(None)), mask=_without_first(views, bad))
-            for noise in (True, False):
-                for kind, given in (("clean", views), ("spoilt", spoilt), ("removed", known)):
-                    if kind == "removed" and not noise:
-                        continue
-                    model = LargeMvCNet(len(np.unique(truth)), noise=noise, random_state=seed).fit(given)
-                    word = "with" if noise else "without"
-                    scores[f"{kind}, {word} noise term"] = round(accuracy(truth, model.labels_), 4)
-                    if noise and kind == "spoilt":
-                        found = model.noise_[:, 0]
-                        scores["precision"] = round(float(bad[found].mean()) if found.any() else 0.0, 4)
-                        scores["recall"] = round(float(found[bad].mean()), 4)
-            add_record("corruption", {**case, **scores, "machine": machine()})
-            print(case, scores, flush=True)
+
+    def measure(case: dict[str, Any]) -> dict[str, float]:
+        views, truth = SETS[case["data"]].load(folder)
+        corrupt, bad = corrupted(views, case["seed"])
+        scores: dict[str, float] = {}
+        known = as_views(views.read(slice(None)), mask=_without_first(views, bad))
+        for noise in (True, False):
+            for kind, given in (("clean", views), ("spoilt", corrupt), ("removed", known)):
+                if kind == "removed" and not noise:
+                    continue
+                model = LargeMvCNet(len(np.unique(truth)), noise=noise, random_state=case["seed"]).fit(given)
+                word = "with" if noise else "without"
+                scores[f"{kind}, {word} noise term"] = round(accuracy(truth, model.labels_), 4)
+                if noise and kind == "spoilt":
+                    detected = model.noise_[:, 0]
+                    scores["precision"] = round(float(bad[detected].mean()) if detected.any() else 0.0, 4)
+                    scores["recall"] = round(float(detected[bad].mean()), 4)
+        return scores
+
+    record_cases("corruption", seeded_cases(names, seeds), measure)
     _print_corruption()
 
 
@@ -191,8 +197,7 @@ def run_scale(rows: Sequence[int], sweeps: int) -> None:
                     found["cpu_seconds"] / (found["bare_cpu_seconds"] + found["bare_start_cpu_seconds"]), 3
                 ),
             }
-            add_record("scale", {**record, "machine": machine()})
-            print(record, flush=True)
+            save_record("scale", record)
 
 
 def write_views(folder: Path, n_rows: int) -> None:
