@@ -1,4 +1,4 @@
-"""Accuracy of a method with its defaults: last epoch, no label used but to score; resumable."""
+"""Accuracy of a method with its defaults: labels of the last epoch, classes used only to score; resumable."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def run_accuracy(
     for seed in seeds:
         for name in names:
             if any(
-                (one["data"], one["seed"]) == (name, seed) for one in records_of(tag, estimator, settings)
+                (record["data"], record["seed"]) == (name, seed)
+                for record in records_of(tag, estimator, settings)
             ):
                 continue
             views, truth = SETS[name].load(folder)
@@ -69,16 +70,18 @@ def settings_of(estimator: Any, params: dict[str, Any]) -> dict[str, Any]:
 def records_of(tag: str, estimator: Any, settings: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the records of a method with these settings; parameters that are gone since do not count."""
 
-    def present(one: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in one["settings"].items() if name in settings}
+    def present(record: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in record["settings"].items() if name in settings}
 
     return [
-        one for one in read_records(tag) if one["method"] == estimator.__name__ and present(one) == settings
+        record
+        for record in read_records(tag)
+        if record["method"] == estimator.__name__ and present(record) == settings
     ]
 
 
 def print_table(tag: str, estimator: Any, settings: dict[str, Any]) -> None:
-    """Print the means over seeds beside the baselines."""
+    """Print the means over seeds and the baselines."""
     table = Table(title=f"{estimator.__name__}, {tag}")
     for column in (
         "data",
@@ -94,7 +97,7 @@ def print_table(tag: str, estimator: Any, settings: dict[str, Any]) -> None:
         "seconds",
     ):
         table.add_column(column, justify="left" if column == "data" else "right")
-    for name, one in SETS.items():
+    for name, data_set in SETS.items():
         runs = [r for r in records_of(tag, estimator, settings) if r["data"] == name]
         if not runs:
             continue
@@ -106,7 +109,10 @@ def print_table(tag: str, estimator: Any, settings: dict[str, Any]) -> None:
             f"{np.std(scores['accuracy']):.3f}",
             f"{np.mean(scores['nmi']):.3f}",
             f"{np.mean(scores['ari']):.3f}",
-            *("" if bar is None else f"{bar:.3f}" for bar in (one.kmeans, one.anchor, one.knn)),
+            *(
+                "" if bar is None else f"{bar:.3f}"
+                for bar in (data_set.kmeans, data_set.anchor, data_set.knn)
+            ),
             "all" if all(r["used_clusters"] == r["clusters"] for r in runs) else "NOT ALL",
             f"{np.mean([r['seconds'] for r in runs]):.0f}",
         )

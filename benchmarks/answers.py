@@ -1,4 +1,4 @@
-"""Ten answers of a scripted user: rows that the page asks about, beside rows drawn at random."""
+"""Ten answers of a scripted user: active learning by the page against rows drawn at random."""
 
 from __future__ import annotations
 
@@ -93,20 +93,20 @@ def _courses(
         "asked": lambda session: session.state.ask[0],
         "random": lambda _: int(rng.integers(len(classes))),
     }
-    found: dict[str, list[float]] = {}
+    curves: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         session = Session(model, views, Path(folder), embedding="pca", max_rows=200)
         session.prepare()
         for way, choose in ways.items():
             user = User(classes, np.asarray(model.labels_))
-            found[way] = [round(accuracy(classes, session.refiner.untouched), 4)]
+            curves[way] = [round(accuracy(classes, session.refiner.untouched), 4)]
             for _ in range(n_answers):
                 user.answer(session, choose(session))
-                found[way].append(round(accuracy(classes, session.state.labels), 4))
+                curves[way].append(round(accuracy(classes, session.state.labels), 4))
             for _ in range(n_answers):
                 session.undo()
         session.log.close()
-    return found
+    return curves
 
 
 def print_answers() -> None:
@@ -122,14 +122,14 @@ def print_answers() -> None:
         title="ACC after the answers",
     )
     groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for one in read_records(FILE):
-        groups.setdefault((one["data"], one["method"], str(one["params"])), []).append(one)
+    for record in read_records(FILE):
+        groups.setdefault((record["data"], record["method"], str(record["params"])), []).append(record)
     for (name, method, params), records in groups.items():
         columns = [
-            [one["clustered"] for one in records],
-            [one["asked"][0] for one in records],
-            [one["random"][-1] for one in records],
-            [one["asked"][-1] for one in records],
+            [record["clustered"] for record in records],
+            [record["asked"][0] for record in records],
+            [record["random"][-1] for record in records],
+            [record["asked"][-1] for record in records],
         ]
         shown = [f"{np.mean(column):.3f} ({np.std(column):.3f})" for column in columns]
         table.add_row(name, f"{method} {params}", str(len(records)), *shown)

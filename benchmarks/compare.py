@@ -1,4 +1,4 @@
-"""Our methods and their peers side by side: the same rows, one process each, a time limit; resumable."""
+"""Our methods and their peers on the same rows, one process each, with a time limit; resumable."""
 
 # n rows, v views
 
@@ -46,21 +46,21 @@ def run_peers(
     cases = list(_cases(names, methods, seeds, folder, rates))
     if retry:
         again = [r for r in read_records(tag) if "failed" in r and any(c.items() <= r.items() for c in cases)]
-        write_records(tag, [one for one in read_records(tag) if one not in again])
-    todo = [one for one in cases if not is_recorded(tag, one)]
+        write_records(tag, [record for record in read_records(tag) if record not in again])
+    todo = [case for case in cases if not is_recorded(tag, case)]
     print(f"{len(cases) - len(todo)} of {len(cases)} are recorded", flush=True)
     started = time.perf_counter()
     for done, case in enumerate(todo, start=1):
-        found = _measure(case, folder, limit)
-        add_record(tag, {**case, **found, "machine": machine()})
+        result = _measure(case, folder, limit)
+        add_record(tag, {**case, **result, "machine": machine()})
         left = (time.perf_counter() - started) / done * (len(todo) - done)
-        print(f"[{done}/{len(todo)}, about {left / 60:.0f} min left] {_line(case, found)}", flush=True)
+        print(f"[{done}/{len(todo)}, about {left / 60:.0f} min left] {_line(case, result)}", flush=True)
     print_peers(tag, names)
 
 
 def usual_methods(n_views: int) -> list[str]:
     """Return our methods and the peers for so many views, cheap ones first."""
-    cheap, dear = ([one.name for one in some if n_views > 1 or not one.several] for some in (CHEAP, DEAR))
+    cheap, dear = ([peer.name for peer in some if n_views > 1 or not peer.several] for some in (CHEAP, DEAR))
     return [*cheap, *OURS["several" if n_views > 1 else "one"], *dear]
 
 
@@ -99,12 +99,12 @@ def _measure(case: dict[str, Any], folder: Path, limit: int) -> dict[str, Any]:
     return forked(fit_one, case, folder, limit=limit)
 
 
-def _line(case: dict[str, Any], found: dict[str, Any]) -> str:
+def _line(case: dict[str, Any], result: dict[str, Any]) -> str:
     who = f"{case['data']} {case['method']} seed {case['seed']}"
     who += f" missing {case['missing']:g}" if case["missing"] else ""
-    if "failed" in found:
-        return f"{who}: {found['failed']}"
-    return f"{who}: ACC {found['scores']['accuracy']:.3f} in {found['cpu_seconds']:.1f} processor seconds"
+    if "failed" in result:
+        return f"{who}: {result['failed']}"
+    return f"{who}: ACC {result['scores']['accuracy']:.3f} in {result['cpu_seconds']:.1f} processor seconds"
 
 
 def fit_one(case: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -144,14 +144,19 @@ def print_peers(tag: str, names: Sequence[str]) -> None:
     """Print the means over seeds of what is recorded of some data sets."""
     table = Table("data", "missing", "method", "seeds", "ACC", "sd", "NMI", "CPU s", "peak MB", title=tag)
     runs: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for one in read_records(tag):
-        if one["data"] in names and "failed" not in one:
-            runs.setdefault((one["data"], one["missing"], one["method"]), []).append(one)
+    for record in read_records(tag):
+        if record["data"] in names and "failed" not in record:
+            runs.setdefault((record["data"], record["missing"], record["method"]), []).append(record)
     for (name, missing, method), some in sorted(runs.items(), key=lambda item: item[0][:2]):
-        found = [one["scores"]["accuracy"] for one in some]
-        means = [np.mean([one[key] for one in some]) for key in ("cpu_seconds", "peak_mb")]
-        nmi = np.mean([one["scores"]["nmi"] for one in some])
-        shown = [f"{np.mean(found):.3f}", f"{np.std(found):.3f}", f"{nmi:.3f}", *(f"{m:.1f}" for m in means)]
+        scores = [record["scores"]["accuracy"] for record in some]
+        means = [np.mean([record[key] for record in some]) for key in ("cpu_seconds", "peak_mb")]
+        nmi = np.mean([record["scores"]["nmi"] for record in some])
+        shown = [
+            f"{np.mean(scores):.3f}",
+            f"{np.std(scores):.3f}",
+            f"{nmi:.3f}",
+            *(f"{m:.1f}" for m in means),
+        ]
         table.add_row(name, f"{missing:g}", method, str(len(some)), *shown)
     Console(width=110).print(table)
 

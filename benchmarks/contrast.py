@@ -1,4 +1,4 @@
-"""MVSIB: an epoch beside a bare loop, and cost as rows grow."""
+"""MVSIB: an epoch against a bare loop, and cost as rows grow."""
 
 # n rows, b rows of a batch, d columns of a view
 

@@ -1,4 +1,4 @@
-"""A million rows on disk: memory of a fit, and its rate beside that of a slice in memory."""
+"""A million rows on disk: memory of a fit, and its rate against that of a slice in memory."""
 
 # n rows, D columns
 
@@ -68,7 +68,7 @@ CASES = {
 
 
 def run_disk(names: Sequence[str], n_rows: int, columns: int) -> None:
-    """Fit all rows from a memory-mapped file and a slice of them in memory, each in a process of its own."""
+    """Fit all rows from a memory-mapped file and a slice of them in memory, each in a new process."""
     check_cases(names)
     for n_clusters in sorted({CASES[name].n_clusters for name in names}):
         with tempfile.TemporaryDirectory() as folder:

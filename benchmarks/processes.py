@@ -39,13 +39,13 @@ def run_processes(names: Sequence[str], n_rows: int, batch_size: int, rounds: in
             params |= {"n_layers": 1} if name == "largemvcnet" else {"max_epochs": EPOCHS}
             turns = [_measure(name, path, params) for _ in range(rounds)]
             seconds = [np.concatenate([turn[way]["seconds"] for turn in turns]) for way in _WAYS]
-            one, threads, two = (n_rows / float(np.median(each)) for each in seconds)
+            single, threads, two = (n_rows / float(np.median(each)) for each in seconds)
             record = {
                 "method": name,
                 "rows": n_rows,
                 "batch_size": batch_size,
                 "epochs": sum(len(turn["two"]["seconds"]) for turn in turns),
-                "rows_per_second": round(one),
+                "rows_per_second": round(single),
                 "rows_per_second_of_two_threads": round(threads),
                 "rows_per_second_of_two_processes": round(two),
                 "same_clusters": round(
@@ -91,11 +91,11 @@ def run_hosts(names: Sequence[str]) -> None:
                 for rank, host in enumerate(_HOSTS)
             ]
             codes = [part.wait() for part in parts]
-            one, two = (
+            single, two = (
                 np.loadtxt(f"{folder}/{name}-{how}/labels.csv", delimiter=",", skiprows=1)[:, 1].astype(int)
                 for how in ("one", "two")
             )
-            same = round(accuracy(one, two), 4)
+            same = round(accuracy(single, two), 4)
             save_record("hosts", {"method": name, "hosts": 2, "exit_codes": codes, "same_clusters": same})
 
 

@@ -119,7 +119,7 @@ def run_imbalance(
 def recalls(truth: np.ndarray, labels: np.ndarray, small: np.ndarray) -> dict[str, float]:
     """Return the mean recall of the small classes, and the share of the other rows in the cluster of their class.
 
-    Clusters stand for classes as the best one-to-one matching of all rows says.
+    Clusters are matched with classes one to one over all rows.
     """
     named = matching(truth, labels)
     hit = np.array([named.get(label) for label in labels.tolist()], dtype=object) == truth
@@ -138,11 +138,11 @@ def _print(
 ) -> None:
     """Print the means over seeds of the records of a method with these parameters."""
     runs: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for one in read_records(tag):
-        if (one["method"], one["params"]) == (estimator.__name__, params):
-            runs.setdefault((one["data"], *(one[key] for key in keys)), []).append(one)
+    for record in read_records(tag):
+        if (record["method"], record["params"]) == (estimator.__name__, params):
+            runs.setdefault((record["data"], *(record[key] for key in keys)), []).append(record)
     table = Table("data", *keys, "seeds", *scores, title=f"{tag}, {estimator.__name__} {params or ''}")
-    for case, found in runs.items():
-        means = [f"{np.mean([one[score] for one in found]):.3f}" for score in scores]
-        table.add_row(*("" if key is None else str(key) for key in case), str(len(found)), *means)
+    for case, records in runs.items():
+        means = [f"{np.mean([record[score] for record in records]):.3f}" for score in scores]
+        table.add_row(*("" if key is None else str(key) for key in case), str(len(records)), *means)
     Console(width=120).print(table)

@@ -1,4 +1,4 @@
-"""SSCNet beside spectral clustering: new rows, the eigen-layers' trace, and cost as rows grow."""
+"""SSCNet against spectral clustering: new rows, the trace of the eigen-layers, and cost as rows grow."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run_new_rows(names: Sequence[str], seeds: Sequence[int], folder: Path) -> No
 def _carried_over(
     truth: np.ndarray, known: np.ndarray, new: np.ndarray, old_labels: np.ndarray, new_labels: np.ndarray
 ) -> float:
-    """Return the accuracy of new rows when clusters stand for the classes that the known rows gave them."""
+    """Return the accuracy of new rows under the matching of clusters and classes of the known rows."""
     whole = accuracy(np.concatenate([truth[known], truth[new]]), np.concatenate([old_labels, new_labels]))
     hits = whole * len(truth) - accuracy(truth[known], old_labels) * len(known)
     return hits / len(new)
@@ -96,7 +96,7 @@ def _trace_of(model: SSCNet) -> dict[str, Any]:
 
 
 def run_growth(sizes: Sequence[int], epochs: int) -> None:
-    """Cost of a fit from disk as rows grow at fixed landmarks, beside exact spectral clustering where it fits.
+    """Cost of a fit from disk as rows grow at fixed landmarks, and of exact spectral clustering where it fits.
 
     CPU seconds of one thread (OMP_NUM_THREADS=1) do not depend on what else the machine does.
     """

@@ -45,7 +45,7 @@ CLUSTERS = 10
 def run_missing(
     names: Sequence[str], seeds: Sequence[int], folder: Path, method: str = "largemvcnet"
 ) -> None:
-    """ACC of a method as views go missing, beside k-means on views whose gaps were filled with the mean."""
+    """ACC of a method as views go missing, and of k-means on mean-imputed views."""
     estimator = find_method(method).load()
     tag = "missing" if estimator is LargeMvCNet else f"missing-{method}"
     for name in names:
@@ -85,11 +85,11 @@ def _cases(n_views: int, seeds: Sequence[int]) -> list[tuple[str, float, int]]:
     """Return the readings, rates and seeds; entry by entry only what leaves each row a view."""
     most = (n_views - 1) / n_views
     entries = [("entries", rate) for rate in RATES[1:] if rate <= most]
-    return [(*one, seed) for one in [*(("rows", rate) for rate in RATES), *entries] for seed in seeds]
+    return [(*case, seed) for case in [*(("rows", rate) for rate in RATES), *entries] for seed in seeds]
 
 
 def _standardised(views: Views, mask: np.ndarray) -> np.ndarray:
-    """Return standardised views side by side with the mean where a view is missing."""
+    """Return the concatenated standardised views, mean-imputed where a view is missing."""
     blocks = []
     for v, block in enumerate(views.read(slice(None))):
         own = block[mask[:, v]]
@@ -102,7 +102,7 @@ def _standardised(views: Views, mask: np.ndarray) -> np.ndarray:
 def run_corruption(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
     """ACC with a tenth of the first view replaced by noise five times as large, with and without the noise term.
 
-    Beside it the same rows with that view missing: what is left to somebody who knows which rows are spoilt.
+    Also with that view missing in those rows: the best that somebody who knows the corrupt rows could do.
     """
 
     def measure(case: dict[str, Any]) -> dict[str, float]:
@@ -150,14 +150,14 @@ def _print_missing(tag: str, method: str) -> None:
         title=f"ACC with missing views: {method} (k-means on mean-filled views, columns or rows scaled)"
     )
     records = read_records(tag)
-    columns = list(dict.fromkeys((one["reading"], one["rate"]) for one in records))
+    columns = list(dict.fromkeys((record["reading"], record["rate"]) for record in records))
     for column in ("data", *(f"{reading} {rate:g}" for reading, rate in columns)):
         table.add_column(column)
-    for name in dict.fromkeys(one["data"] for one in records):
+    for name in dict.fromkeys(record["data"] for record in records):
         cells = []
         for reading, rate in columns:
             runs = [r for r in records if (r["data"], r["reading"], r["rate"]) == (name, reading, rate)]
-            means = [f"{np.mean([r[one] for r in runs]):.3f}" for one in who] if runs else []
+            means = [f"{np.mean([r[name] for r in runs]):.3f}" for name in who] if runs else []
             cells.append(f"{means[0]} ({means[1]}, {means[2]})" if means else "")
         table.add_row(name, *cells)
     Console(width=140).print(table)
@@ -169,32 +169,30 @@ def _print_corruption() -> None:
     names = [key for key in records[0] if key not in ("data", "seed", "machine")]
     for column in ("data", *names):
         table.add_column(column)
-    for name in dict.fromkeys(one["data"] for one in records):
+    for name in dict.fromkeys(record["data"] for record in records):
         runs = [r for r in records if r["data"] == name]
         table.add_row(name, *(f"{np.mean([r[key] for r in runs]):.3f}" for key in names))
     Console(width=140).print(table)
 
 
 def run_scale(rows: Sequence[int], sweeps: int) -> None:
-    """Cost of a streaming fit as rows grow, beside the bare products of the same shapes.
-
-    Beside those that all rows take part in, as before, and beside these and those of the start.
+    """Cost of a streaming fit as rows grow, as ratios to the bare products with all rows and to those with the start.
 
     CPU seconds of one thread (OMP_NUM_THREADS=1) do not depend on what else the machine does.
     """
     with tempfile.TemporaryDirectory() as folder:
         for n_rows in rows:
             write_views(Path(folder), n_rows)
-            found = measured_apart("-m", "benchmarks.views", folder, sweeps)
+            costs = measured_apart("-m", "benchmarks.views", folder, sweeps)
             record = {
                 "rows": n_rows,
                 "sweeps": sweeps,
-                **found,
-                "cpu_microseconds_a_row": round(1e6 * found["cpu_seconds"] / n_rows, 2),
-                "ratio_to_bare_products": round(found["seconds"] / found["bare_seconds"], 3),
-                "cpu_ratio_to_bare_products": round(found["cpu_seconds"] / found["bare_cpu_seconds"], 3),
+                **costs,
+                "cpu_microseconds_a_row": round(1e6 * costs["cpu_seconds"] / n_rows, 2),
+                "ratio_to_bare_products": round(costs["seconds"] / costs["bare_seconds"], 3),
+                "cpu_ratio_to_bare_products": round(costs["cpu_seconds"] / costs["bare_cpu_seconds"], 3),
                 "cpu_ratio_to_all_bare_products": round(
-                    found["cpu_seconds"] / (found["bare_cpu_seconds"] + found["bare_start_cpu_seconds"]), 3
+                    costs["cpu_seconds"] / (costs["bare_cpu_seconds"] + costs["bare_start_cpu_seconds"]), 3
                 ),
             }
             save_record("scale", record)
@@ -222,7 +220,7 @@ def _measure(folder: Path, sweeps: int) -> None:
     views = as_views([np.load(folder / f"view{v}.npy", mmap_mode="r") for v in range(len(WIDTHS))])
     with measured() as costs:
         model = LargeMvCNet(CLUSTERS, n_layers=sweeps, random_state=0).fit(views)
-    swept = sum(one["seconds"] for one in model.history_)
+    swept = sum(step["seconds"] for step in model.history_)
     bare, start = bare_products(model, views), bare_start(model, views)
     print(
         json.dumps(
@@ -250,14 +248,14 @@ def bare_products(model: LargeMvCNet, views: Views, n_rows: int = 20_000) -> dic
     widths = [*views.dims, sum(views.dims)]
     rows = [torch.rand(piece, d) for d in widths]
     landmarks = [torch.rand(width, d) for width, d in zip(model.inputs_.widths, widths, strict=True)]
-    features = [_sparse_features(piece, len(one), rng) for one in landmarks]
-    anchors = [rng.random((len(one), CLUSTERS), dtype=np.float32) for one in landmarks]
+    features = [_sparse_features(piece, len(landmark), rng) for landmark in landmarks]
+    anchors = [rng.random((len(landmark), CLUSTERS), dtype=np.float32) for landmark in landmarks]
     codes = rng.random((piece, CLUSTERS), dtype=np.float32)
     sweeps = model.n_layers
     with measured() as costs:
         for _ in range(n_rows // piece):
-            for x, one, z, p in zip(rows, landmarks, features, anchors, strict=True):
-                x @ one.T
+            for x, landmark, z, p in zip(rows, landmarks, features, anchors, strict=True):
+                x @ landmark.T
                 for layer in range(1, sweeps + 1):
                     for _ in range(layer):
                         z @ p
@@ -277,18 +275,18 @@ def _sparse_features(n_rows: int, width: int, rng: np.random.Generator, each: in
 def bare_start(model: LargeMvCNet, views: Views) -> dict[str, float]:
     """Return what the products of the start cost alone, whose number does not depend on the rows from 10,000 on.
 
-    The sample is compared with itself in each view and side by side, part of it under each scaling, and with the
-    landmarks in every step of their k-means, when their columns are weighed, and when it is shown to the layers.
+    The sample is compared with itself in each view and in the concatenated views, part of it under each scaling, and
+    with the landmarks in every step of their k-means, when their columns are weighed, and when it passes the layers.
     """
     n_rows = min(views.n_rows, SAMPLE_ROWS)
     tables = [torch.rand(n_rows, d) for d in (*views.dims, sum(views.dims))]
     landmarks = [torch.rand(width, x.shape[1]) for width, x in zip(model.inputs_.widths, tables, strict=True)]
     with measured() as costs:
-        for rows, places in zip(tables, landmarks, strict=True):
+        for rows, centers in zip(tables, landmarks, strict=True):
             for part in rows.split(1024):
                 part @ rows.T
                 for _ in range(LLOYD_STEPS + 2):
-                    part @ places.T
+                    part @ centers.T
         for rows in tables[:-1]:
             for _ in CANDIDATES:
                 rows[:SCALING_ROWS] @ rows[:SCALING_ROWS].T

@@ -97,9 +97,9 @@ class Batch:
         >>> Batch(np.array([3, 7, 3]), [np.array([[1.0], [2.0], [1.0]])]).distinct().rows
         array([3, 7])
         """
-        places = np.sort(np.unique(self.rows, return_index=True)[1])
-        kept, share = np.isin(self.own, places), np.isin(places, self.own)
-        return Batch(self.rows[places], [view[kept] for view in self.views], share=np.flatnonzero(share))
+        first = np.sort(np.unique(self.rows, return_index=True)[1])
+        kept, share = np.isin(self.own, first), np.isin(first, self.own)
+        return Batch(self.rows[first], [view[kept] for view in self.views], share=np.flatnonzero(share))
 
 
 class Batches:

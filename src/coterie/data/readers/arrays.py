@@ -129,6 +129,6 @@ def _csr_matrix(entries: dict[str, Any], prefix: str) -> sparse.csr_matrix:
     if kind not in layouts:
         raise ValueError(f"sparse format {kind}")
     # Indices may be stored narrow (uint16), which SciPy does not take.
-    places, starts = indices.astype(np.int64), indptr.astype(np.int64)
-    check_compressed(places, starts, sides[1] if kind == "csr" else sides[0])
-    return layouts[kind]((data, places, starts), shape=sides).tocsr()
+    indices, indptr = indices.astype(np.int64), indptr.astype(np.int64)
+    check_compressed(indices, indptr, sides[1] if kind == "csr" else sides[0])
+    return layouts[kind]((data, indices, indptr), shape=sides).tocsr()

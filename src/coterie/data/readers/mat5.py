@@ -151,7 +151,7 @@ def csr_of_columns(
     starts, count = starts.astype(np.int64), int(starts[-1]) if len(starts) else -1
     if not 0 <= count <= min(len(values), len(rows)):
         raise ValueError(f"a sparse matrix of {count} values that has {min(len(values), len(rows))}")
-    places = rows[:count].astype(np.int64)
+    indices = rows[:count].astype(np.int64)
     check_room(8 * n_rows, values.nbytes + rows.nbytes)
-    check_compressed(places, starts, n_rows)
-    return sparse.csc_matrix((values[:count], places, starts), (n_rows, len(starts) - 1)).tocsr()
+    check_compressed(indices, starts, n_rows)
+    return sparse.csc_matrix((values[:count], indices, starts), (n_rows, len(starts) - 1)).tocsr()
