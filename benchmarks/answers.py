@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks.making import make
-from benchmarks.records import add_record, is_recorded, machine, measured, read_records
+from benchmarks.records import add_record, is_recorded, machine, measured, print_means, read_records
 from benchmarks.sets import SETS
 from coterie.explore.live.session import Session
 from coterie.methods.registry import find_method
@@ -37,7 +35,7 @@ class User:
             self._number_of[int(np.bincount(classes[clusters == number]).argmax())] = number
 
     def answer(self, session: Session, row: int) -> None:
-        """Say of which cluster a row is."""
+        """Label a row with the cluster of its class."""
         kind = int(self._classes[row])
         before = set(session.state.numbers.tolist())
         session.label([row], self._number_of.get(kind))
@@ -110,27 +108,11 @@ def _courses(
 
 
 def print_answers() -> None:
-    """Print what is recorded, a line for each data set and method: the means over the seeds."""
-    table = Table(
-        "data",
-        "method",
-        "seeds",
-        "clustered",
-        "nothing said",
-        "random",
-        "asked",
-        title="ACC after the answers",
-    )
-    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for record in read_records(FILE):
-        groups.setdefault((record["data"], record["method"], str(record["params"])), []).append(record)
-    for (name, method, params), records in groups.items():
-        columns = [
-            [record["clustered"] for record in records],
-            [record["asked"][0] for record in records],
-            [record["random"][-1] for record in records],
-            [record["asked"][-1] for record in records],
-        ]
-        shown = [f"{np.mean(column):.3f} ({np.std(column):.3f})" for column in columns]
-        table.add_row(name, f"{method} {params}", str(len(records)), *shown)
-    Console(width=140).print(table)
+    """Print the means over seeds for each data set and method."""
+    scores = {
+        "clustered": lambda r: r["clustered"],
+        "nothing said": lambda r: r["asked"][0],
+        "random": lambda r: r["random"][-1],
+        "asked": lambda r: r["asked"][-1],
+    }
+    print_means("ACC after the answers", read_records(FILE), ("data", "method", "params"), scores)

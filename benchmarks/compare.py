@@ -10,13 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks.accuracy import settings_of
 from benchmarks.forked import forked
 from benchmarks.peers import CHEAP, DEAR, PEERS, Peer, find_peer
-from benchmarks.records import add_record, is_recorded, machine, measured, read_records, write_records
+from benchmarks.records import (
+    add_record,
+    is_recorded,
+    machine,
+    measured,
+    print_means,
+    read_records,
+    write_records,
+)
 from benchmarks.sets import SETS, unit_tables
 from coterie import amputate, as_views
 from coterie.data import Views
@@ -141,24 +147,16 @@ def _peer_labels(
 
 
 def print_peers(tag: str, names: Sequence[str]) -> None:
-    """Print the means over seeds of what is recorded of some data sets."""
-    table = Table("data", "missing", "method", "seeds", "ACC", "sd", "NMI", "CPU s", "peak MB", title=tag)
-    runs: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for record in read_records(tag):
-        if record["data"] in names and "failed" not in record:
-            runs.setdefault((record["data"], record["missing"], record["method"]), []).append(record)
-    for (name, missing, method), some in sorted(runs.items(), key=lambda item: item[0][:2]):
-        scores = [record["scores"]["accuracy"] for record in some]
-        means = [np.mean([record[key] for record in some]) for key in ("cpu_seconds", "peak_mb")]
-        nmi = np.mean([record["scores"]["nmi"] for record in some])
-        shown = [
-            f"{np.mean(scores):.3f}",
-            f"{np.std(scores):.3f}",
-            f"{nmi:.3f}",
-            *(f"{m:.1f}" for m in means),
-        ]
-        table.add_row(name, f"{missing:g}", method, str(len(some)), *shown)
-    Console(width=110).print(table)
+    """Print the means over seeds of the records of some data sets."""
+    records = [r for r in read_records(tag) if r["data"] in names and "failed" not in r]
+    scores = {
+        "ACC": lambda r: r["scores"]["accuracy"],
+        "NMI": lambda r: r["scores"]["nmi"],
+        "CPU s": lambda r: r["cpu_seconds"],
+        "peak MB": lambda r: r["peak_mb"],
+    }
+    records.sort(key=lambda r: (r["data"], r["missing"]))
+    print_means(tag, records, ("data", "missing", "method"), scores)
 
 
 def scores_of(truth: np.ndarray, labels: np.ndarray) -> dict[str, float]:

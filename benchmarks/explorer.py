@@ -59,7 +59,7 @@ def run_explorer(n_rows: int, columns: int, run: Path | None, options: list[str]
 
 
 def _planted(folder: Path, n_rows: int, columns: int) -> Path:
-    """Make a run of planted rows on disk: a small model, fitted to the first of them, that labels all."""
+    """Create a run of planted rows on disk: a small model, fitted to the first rows, labels all."""
     write_planted(folder / "rows.npy", n_rows, columns)
     views = read_views(folder / "rows.npy")
     first = views.select(slice(0, min(n_rows, _FITTED)))
@@ -104,7 +104,7 @@ def _measured(run: Path, options: list[str], downloads: Path) -> dict[str, Any]:
 
 
 def _looks(page: Page) -> list[float]:
-    """Look around until corrections are prepared, and return the seconds of each look as the browser sees them."""
+    """Send requests until corrections are prepared; return the seconds of each as the browser measures them."""
     state, rng, looks = page.state(), np.random.default_rng(1), []
     rows = page.run("return fetch('/api/run').then((answer) => answer.json())")["rows"]
     numbers = [cluster["number"] for cluster in state["clusters"]]

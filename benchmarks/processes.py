@@ -119,7 +119,7 @@ def _host_env(host: str) -> dict[str, str]:
 
 @contextmanager
 def _two_hosts() -> Iterator[None]:
-    """Make two network namespaces with a cable between them; they need root, and are gone afterwards."""
+    """Create two connected network namespaces for the block; needs root."""
     names = list(_HOSTS)
     try:
         for name in names:

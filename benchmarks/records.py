@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import platform
+import statistics
 import subprocess
 import sys
 import time
@@ -75,6 +76,27 @@ def seeded_cases(names: Iterable[str], seeds: Iterable[int]) -> list[dict[str, A
     [{'data': 'usps', 'seed': 0}, {'data': 'usps', 'seed': 1}]
     """
     return [{"data": name, "seed": seed} for name in names for seed in seeds]
+
+
+def print_means(
+    title: str,
+    records: Iterable[dict[str, Any]],
+    keys: Iterable[str],
+    scores: Mapping[str, Callable[[dict[str, Any]], float]],
+) -> None:
+    """Print a table of the means (and standard deviations) of scores over the records that agree in some keys."""
+    from rich.console import Console
+    from rich.table import Table
+
+    keys, groups = tuple(keys), {}
+    for record in records:
+        groups.setdefault(tuple(str(record[key]) for key in keys), []).append(record)
+    table = Table(*keys, "runs", *scores, title=title)
+    for case, runs in groups.items():
+        columns = [[score(record) for record in runs] for score in scores.values()]
+        cells = [f"{statistics.fmean(column):.3f} ({statistics.pstdev(column):.3f})" for column in columns]
+        table.add_row(*case, str(len(runs)), *cells)
+    Console(width=140).print(table)
 
 
 def _machine_id(block: dict[str, Any]) -> str:

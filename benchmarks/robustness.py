@@ -6,16 +6,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks.accuracy import settings_of
 from benchmarks.making import make
-from benchmarks.records import is_recorded, measured, read_records, save_record
+from benchmarks.records import is_recorded, measured, print_means, read_records, save_record
 from benchmarks.sets import SETS, cut_classes
 from coterie import MVSIB, as_views
 from coterie.data import Views
@@ -61,7 +60,7 @@ def _noises(views: Views, seed: int) -> Iterator[tuple[dict[str, Any], Views, fl
 
 
 def disturbed(model: MVSIB, share: float) -> MVSIB:
-    """Let a share of every row's neighbours be replaced at random in each epoch of a fit that has clusters."""
+    """Replace a share of every row's neighbours at random in each epoch after the warm-up."""
     make_task = model._make_task
 
     def make_disturbed(params: Mapping[str, Any], parts: Parts) -> MVSIBTask:
@@ -137,12 +136,7 @@ def _print(
     tag: str, estimator: Any, params: dict[str, Any], keys: Sequence[str], scores: Sequence[str]
 ) -> None:
     """Print the means over seeds of the records of a method with these parameters."""
-    runs: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for record in read_records(tag):
-        if (record["method"], record["params"]) == (estimator.__name__, params):
-            runs.setdefault((record["data"], *(record[key] for key in keys)), []).append(record)
-    table = Table("data", *keys, "seeds", *scores, title=f"{tag}, {estimator.__name__} {params or ''}")
-    for case, records in runs.items():
-        means = [f"{np.mean([record[score] for record in records]):.3f}" for score in scores]
-        table.add_row(*("" if key is None else str(key) for key in case), str(len(records)), *means)
-    Console(width=120).print(table)
+    of = (estimator.__name__, params)
+    records = [record for record in read_records(tag) if (record["method"], record["params"]) == of]
+    title = f"{tag}, {estimator.__name__} {params or ''}"
+    print_means(title, records, ("data", *keys), {score: itemgetter(score) for score in scores})

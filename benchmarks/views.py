@@ -8,13 +8,12 @@ import json
 import sys
 import tempfile
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from rich.console import Console
-from rich.table import Table
 from scipy import sparse
 from sklearn.cluster import KMeans
 
@@ -23,6 +22,7 @@ from benchmarks.records import (
     is_recorded,
     measured,
     measured_apart,
+    print_means,
     read_records,
     record_cases,
     save_record,
@@ -65,7 +65,8 @@ def run_missing(
                 **_peers(views, mask, truth, seed),
             }
             save_record(tag, {**case, **scores})
-    _print_missing(tag, estimator.__name__)
+    scores = {name: itemgetter(name) for name in (estimator.__name__, "k-means", "k-means, unit rows")}
+    print_means("ACC with missing views", read_records(tag), ("data", "reading", "rate"), scores)
 
 
 def _peers(views: Views, mask: np.ndarray, truth: np.ndarray, seed: int) -> dict[str, float]:
@@ -124,7 +125,9 @@ def run_corruption(names: Sequence[str], seeds: Sequence[int], folder: Path) -> 
         return scores
 
     record_cases("corruption", seeded_cases(names, seeds), measure)
-    _print_corruption()
+    records = read_records("corruption")
+    scores = {name: itemgetter(name) for name in records[0] if name not in ("data", "seed", "machine")}
+    print_means("A tenth of the first view replaced by noise", records, ["data"], scores)
 
 
 def corrupted(views: Views, seed: int) -> tuple[Views, np.ndarray]:
@@ -142,37 +145,6 @@ def _without_first(views: Views, bad: np.ndarray) -> np.ndarray:
     mask = views.present_rows(slice(None))
     mask[bad, 0] = False
     return mask
-
-
-def _print_missing(tag: str, method: str) -> None:
-    who = (method, "k-means", "k-means, unit rows")
-    table = Table(
-        title=f"ACC with missing views: {method} (k-means on mean-filled views, columns or rows scaled)"
-    )
-    records = read_records(tag)
-    columns = list(dict.fromkeys((record["reading"], record["rate"]) for record in records))
-    for column in ("data", *(f"{reading} {rate:g}" for reading, rate in columns)):
-        table.add_column(column)
-    for name in dict.fromkeys(record["data"] for record in records):
-        cells = []
-        for reading, rate in columns:
-            runs = [r for r in records if (r["data"], r["reading"], r["rate"]) == (name, reading, rate)]
-            means = [f"{np.mean([r[name] for r in runs]):.3f}" for name in who] if runs else []
-            cells.append(f"{means[0]} ({means[1]}, {means[2]})" if means else "")
-        table.add_row(name, *cells)
-    Console(width=140).print(table)
-
-
-def _print_corruption() -> None:
-    table = Table(title="A tenth of the first view replaced by noise five times as large")
-    records = read_records("corruption")
-    names = [key for key in records[0] if key not in ("data", "seed", "machine")]
-    for column in ("data", *names):
-        table.add_column(column)
-    for name in dict.fromkeys(record["data"] for record in records):
-        runs = [r for r in records if r["data"] == name]
-        table.add_row(name, *(f"{np.mean([r[key] for r in runs]):.3f}" for key in names))
-    Console(width=140).print(table)
 
 
 def run_scale(rows: Sequence[int], sweeps: int) -> None:

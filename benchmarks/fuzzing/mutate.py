@@ -55,7 +55,7 @@ def _flip(data: bytearray, rng: Random) -> None:
 
 
 def _number(data: bytearray, rng: Random) -> None:
-    """Put a number at the edge of its type over some bytes."""
+    """Overwrite some bytes with a number at the edge of its type."""
     size = rng.choice((1, 2, 4, 8))
     at = rng.randrange(max(1, len(data) - size))
     data[at : at + size] = (rng.choice(EDGES) % 256**size).to_bytes(size, rng.choice(("little", "big")))

@@ -160,7 +160,7 @@ def _pages(column: int) -> int:
 
 
 def _reset_peak() -> int:
-    """Let the peak of resident memory count from now; return what is resident."""
+    """Reset the peak of resident memory; return what is resident now."""
     Path("/proc/self/clear_refs").write_text("5")
     return _pages(1)
 

@@ -94,11 +94,11 @@ def frontier(methods: Sequence[Standing]) -> list[Standing]:
 
 
 def is_ahead(methods: Sequence[Standing]) -> bool:
-    """Say whether our best method is ahead of every peer on a data set."""
+    """Return whether our best method is ahead of every peer on a data set."""
     mine, theirs = best(methods, ours=True), best(methods, ours=False)
     return mine is not None and (theirs is None or mine.accuracy.mean > theirs.accuracy.mean)
 
 
 def is_on_frontier(methods: Sequence[Standing]) -> bool:
-    """Say whether some method of ours is one that a user would choose."""
+    """Return whether a method of ours is on the Pareto frontier of time and accuracy."""
     return any(standing.ours for standing in frontier(methods))

@@ -53,7 +53,7 @@ def column_medians(views: Views) -> list[list[float]]:
 
 
 def impute(views: Views, values: Sequence[Sequence[float]]) -> Views:
-    """Put `values`, one for each column of each view, into empty cells; missing views stay missing.
+    """Fill empty cells with `values`, one per column of each view; missing views stay missing.
 
     Examples
     --------

@@ -1,7 +1,6 @@
-"""`Views`: several tables about the same rows, in memory or on disk, some of them missing for some rows.
+"""`Views`: several tables of the same rows, in memory or on disk, some of them missing for some rows."""
 
-n rows, v views, d_v columns of view v, b rows asked for.
-"""
+# n rows, v views, d_v columns of view v, b rows asked for
 
 from __future__ import annotations
 
@@ -139,7 +138,7 @@ class Views:
         return block
 
     def select(self, rows: Any) -> Views:
-        """Give the chosen rows, in that order, without reading them."""
+        """Return the chosen rows, in that order, without reading them."""
         rows = plain_rows(rows, self.n_rows)
         index = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         chosen = self.copy(
@@ -325,7 +324,7 @@ def _check_every_row_has_a_view(present: np.ndarray, why: str) -> None:
 
 
 def as_views(X: Any, *, views: Any = None, mask: Any = None, names: Sequence[str] | None = None) -> Views:
-    """Turn what users have into `Views`.
+    """Convert arrays, frames, files or MuData to `Views`.
 
     Parameters
     ----------

@@ -112,6 +112,7 @@ def column_names(path: str | os.PathLike[str]) -> tuple[str, ...]:
     Parameters
     ----------
     path : str or Path
+        A .csv, .tsv, .txt or .parquet file.
 
     Examples
     --------
@@ -177,6 +178,7 @@ def read_label_names(path: str | os.PathLike[str]) -> dict[int, str]:
     Parameters
     ----------
     path : str or Path
+        As for `read_labels`.
 
     Examples
     --------
