@@ -42,12 +42,12 @@ class _Contrast(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, codes: Tensor, collectives: Collectives) -> Tensor:
-        n_codes, mine = len(codes), share_of(len(codes), collectives)
+        n_codes, share = len(codes), share_of(len(codes), collectives)
         loss, gradient = codes.new_zeros(()), torch.zeros_like(codes)
         # One buffer for all blocks: allocating takes longer than the products.
-        buffer = codes.new_empty(min(_BLOCK_ROWS, mine.stop - mine.start), n_codes)
-        for start in range(mine.start, mine.stop, _BLOCK_ROWS):
-            rows = slice(start, min(start + _BLOCK_ROWS, mine.stop))
+        buffer = codes.new_empty(min(_BLOCK_ROWS, share.stop - share.start), n_codes)
+        for start in range(share.start, share.stop, _BLOCK_ROWS):
+            rows = slice(start, min(start + _BLOCK_ROWS, share.stop))
             loss += _add_block(codes, rows, gradient, buffer[: rows.stop - start])
         ctx.save_for_backward(gradient.div_(n_codes))
         return loss / n_codes

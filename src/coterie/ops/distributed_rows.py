@@ -23,7 +23,7 @@ from coterie.data.batches import Batch
 Rows = TypeVar("Rows", np.ndarray, Tensor)
 
 
-def joined(mine: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
+def joined(local: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
     """Gather the rows of a batch, (b, d), of which this process computed (m, d).
 
     Backward sums the gradients of all processes for a row, and returns them to the process that computed it.
@@ -35,24 +35,24 @@ def joined(mine: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
     tensor([[1.],
             [2.]])
     """
-    return mine if collectives.size == 1 else _Joined.apply(mine, batch, collectives)
+    return local if collectives.size == 1 else _Joined.apply(local, batch, collectives)
 
 
-def joined_tables(mine: Sequence[Tensor], batch: Batch, collectives: Collectives) -> Sequence[Tensor]:
+def joined_tables(local: Sequence[Tensor], batch: Batch, collectives: Collectives) -> Sequence[Tensor]:
     """Return `joined` of several tables of any widths in one all-reduce."""
     if collectives.size == 1:
-        return mine
-    widths = [table.shape[1] for table in mine]
-    return joined(torch.cat(list(mine), dim=1), batch, collectives).split(widths, dim=1)
+        return local
+    widths = [table.shape[1] for table in local]
+    return joined(torch.cat(list(local), dim=1), batch, collectives).split(widths, dim=1)
 
 
 class _Joined(torch.autograd.Function):
     """A sum over processes of tables that are zero except for the rows of each; its gradient is a sum as well."""
 
     @staticmethod
-    def forward(ctx: Any, mine: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
-        ctx.places, ctx.collectives = torch.from_numpy(batch.own).to(mine.device), collectives
-        placed = mine.new_zeros(len(batch.rows), *mine.shape[1:]).index_copy_(0, ctx.places, mine)
+    def forward(ctx: Any, local: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
+        ctx.places, ctx.collectives = torch.from_numpy(batch.own).to(local.device), collectives
+        placed = local.new_zeros(len(batch.rows), *local.shape[1:]).index_copy_(0, ctx.places, local)
         return collectives.sum(placed)
 
     @staticmethod
@@ -84,7 +84,7 @@ def even_parts(losses: Mapping[str, Tensor], collectives: Collectives) -> dict[s
     return {name: loss / collectives.size for name, loss in losses.items()}
 
 
-def gathered(mine: Rows, n_rows: int, collectives: Collectives) -> Rows:
+def gathered(local: Rows, n_rows: int, collectives: Collectives) -> Rows:
     """Gather the shares of n rows, as `share_of` gives them, of all processes, in order.
 
     Examples
@@ -94,10 +94,10 @@ def gathered(mine: Rows, n_rows: int, collectives: Collectives) -> Rows:
     array([3, 1])
     """
     if collectives.size == 1:
-        return mine
-    shape = (n_rows, *mine.shape[1:])
-    placed = np.zeros(shape, mine.dtype) if isinstance(mine, np.ndarray) else mine.new_zeros(shape)
-    placed[share_of(n_rows, collectives)] = mine
+        return local
+    shape = (n_rows, *local.shape[1:])
+    placed = np.zeros(shape, local.dtype) if isinstance(local, np.ndarray) else local.new_zeros(shape)
+    placed[share_of(n_rows, collectives)] = local
     return collectives.sum(placed)
 
 

@@ -63,9 +63,9 @@ class TensorRows:
     def take(self, rows: Tensor) -> Tensor:
         """Return the rows with these global numbers, zeros where this process has none."""
         local = rows - self.start
-        mine = (local >= 0) & (local < len(self.rows))
+        own = (local >= 0) & (local < len(self.rows))
         taken = self.rows.new_zeros(len(rows), self.rows.shape[1])
-        taken[mine] = self.rows[local[mine]]
+        taken[own] = self.rows[local[own]]
         return taken
 
 
@@ -241,10 +241,10 @@ def _draw(weights: Tensor, size: int, generator: torch.Generator) -> Tensor:
 
 def _sample(source: RowSource, size: int, generator: torch.Generator, collectives: Collectives) -> Tensor:
     if source.n_rows <= size:
-        wanted = torch.arange(source.n_rows)
+        sampled = torch.arange(source.n_rows)
     else:
-        wanted = torch.randperm(source.n_rows, generator=generator)[:size].sort().values
-    return collectives.sum(source.take(wanted))
+        sampled = torch.randperm(source.n_rows, generator=generator)[:size].sort().values
+    return collectives.sum(source.take(sampled))
 
 
 def _lloyd(
