@@ -14,36 +14,40 @@ from coterie.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
+Names = Annotated[str, typer.Option(help="Names with commas between them.")]
+Data = Annotated[Path, typer.Option(help="Folder with the data sets.")]
+Tag = Annotated[str, typer.Option(help="Name of the file of results.")]
+Params = Annotated[str, typer.Option(help="Parameters other than the defaults, as JSON.")]
+Method = Annotated[str, typer.Option(help="See coterie methods.")]
+
 EVERY_METHOD = "pcx,sscnet,mvsib,largemvcnet,fucsmf"
 SPECTRAL = "digits,usps,coil20,mnist-10k"
-BOTH = ",".join(one.name for one in (*SEVERAL, *SINGLE))
+BOTH = ",".join(data.name for data in (*SEVERAL, *SINGLE))
 HELD_OUT = (
     "digits,usps,coil20,yaleb,mnist-10k,letter,msrc_v1,bbcsport,orl_4view,leaves100,mnist_usps_mv,hdigit"
 )
 CHECKED = "digits,usps,coil20,yaleb,mnist-10k,msrc_v1,bbcsport,orl_4view,leaves100,hdigit"
 UNEVEN = "digits,usps,coil20,har,mnist-10k,msrc_v1,orl_4view,mnist_usps_mv,hdigit"
-SMALL = ",".join(one.name for one in SEVERAL if one.name not in ("cora", "ccv_20d", "hdigit"))
+SEMI_SUPERVISED = ",".join(LABELLED)
+SMALL = ",".join(data.name for data in SEVERAL if data.name not in ("cora", "ccv_20d", "hdigit"))
 
 
 @app.command()
 def accuracy(
-    method: Annotated[str, typer.Option(help="See coterie methods.")] = "pcx",
+    method: Method = "pcx",
     sets: Annotated[
         str, typer.Option(help="Names with commas between them; the method's own by default.")
     ] = "",
     seeds: Annotated[int, typer.Option(help="How many, from 0.")] = 5,
-    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
-    tag: Annotated[str, typer.Option(help="Name of the file of results.")] = "accuracy",
-    params: Annotated[str, typer.Option(help="Parameters other than the defaults, as JSON.")] = "{}",
+    data: Data = DEFAULT_FOLDER,
+    tag: Tag = "accuracy",
+    params: Params = "{}",
 ) -> None:
-    """ACC, NMI and ARI of a method with its defaults; goes on where it was stopped."""
+    """ACC, NMI and ARI of a method with its defaults; resumable."""
     from benchmarks.accuracy import run_accuracy
 
-    own = {"largemvcnet": SEVERAL, "mvsib": SEVERAL, "graphclustering": (*SINGLE, *SEVERAL)}.get(
-        method, SINGLE
-    )
-    usual = [one.name for one in own]
-    names = sets.split(",") if sets else usual
+    usual = {"largemvcnet": SEVERAL, "mvsib": SEVERAL, "graphclustering": (*SINGLE, *SEVERAL)}
+    names = sets.split(",") if sets else [chosen.name for chosen in usual.get(method, SINGLE)]
     run_accuracy(method, names, range(seeds), data, tag=tag, params=json.loads(params))
 
 
@@ -57,48 +61,37 @@ def peers(
     rates: Annotated[str, typer.Option(help="Shares of incomplete rows, with commas between them.")] = "0",
     limit: Annotated[int, typer.Option(help="Processor seconds after which a run is given up.")] = 600,
     retry: Annotated[bool, typer.Option(help="Try again what failed before.")] = False,
-    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
-    tag: Annotated[str, typer.Option(help="Name of the file of results.")] = "peers",
+    data: Data = DEFAULT_FOLDER,
+    tag: Tag = "peers",
 ) -> None:
-    """Our methods and their peers on the same rows: scores, seconds and memory; goes on where it was stopped."""
+    """Our methods and their peers on the same rows: scores, seconds and memory; resumable."""
     from benchmarks.compare import run_peers
 
-    names = sets.split(",") if sets else [one.name for one in (*SEVERAL, *SINGLE)]
+    names = (sets or BOTH).split(",")
     shares = [float(rate) for rate in rates.split(",")]
     chosen = methods.split(",") if methods else []
     run_peers(names, chosen, range(seeds), data, rates=shares, limit=limit, retry=retry, tag=tag)
 
 
 @app.command()
-def neighbours(
-    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = "mnist,fashion",
-    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
-) -> None:
-    """Recall and seconds of the approximate neighbour search beside the exact one."""
+def neighbours(sets: Names = "mnist,fashion", data: Data = DEFAULT_FOLDER) -> None:
+    """Recall and CPU seconds of approximate against exact neighbour search."""
     from benchmarks.graph import run_neighbours
 
     run_neighbours(sets.split(","), data)
 
 
 @app.command("graph-rows")
-def graph_rows(
-    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = HELD_OUT,
-    seeds: int = 3,
-    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
-) -> None:
-    """GraphClustering: ACC of fitted rows and of rows that were held out."""
+def graph_rows(sets: Names = HELD_OUT, seeds: int = 3, data: Data = DEFAULT_FOLDER) -> None:
+    """GraphClustering: ACC of fitted and of held-out rows."""
     from benchmarks.graph import run_graph_rows
 
     run_graph_rows(sets.split(","), range(seeds), data)
 
 
 @app.command("graph-uneven")
-def graph_uneven(
-    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = UNEVEN,
-    seeds: int = 3,
-    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
-) -> None:
-    """GraphClustering: ACC where classes have very different sizes, beside k-means."""
+def graph_uneven(sets: Names = UNEVEN, seeds: int = 3, data: Data = DEFAULT_FOLDER) -> None:
+    """GraphClustering: ACC for classes of very different sizes, against k-means."""
     from benchmarks.graph import run_graph_uneven
 
     run_graph_uneven(sets.split(","), range(seeds), data)
@@ -117,12 +110,8 @@ def graph_growth(
 
 
 @app.command("graph-confidence")
-def graph_confidence(
-    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = CHECKED,
-    seeds: int = 1,
-    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
-) -> None:
-    """GraphClustering: how many rows are right at each level of confidence."""
+def graph_confidence(sets: Names = CHECKED, seeds: int = 1, data: Data = DEFAULT_FOLDER) -> None:
+    """GraphClustering: share of correct rows at each level of confidence."""
     from benchmarks.graph import run_reliability
 
     run_reliability(sets.split(","), range(seeds), data)
@@ -143,7 +132,7 @@ def disk(
     rows: int = 1_000_000,
     columns: int = 1024,
 ) -> None:
-    """Memory and rate of fits from a memory-mapped file, beside a slice in memory; goes on where it was stopped."""
+    """Memory and rate of fits from a memory-mapped file, against a slice in memory; resumable."""
     from benchmarks.disk import CASES, run_disk
 
     run_disk(methods.split(";") if methods else list(CASES), rows, columns)
@@ -151,12 +140,12 @@ def disk(
 
 @app.command()
 def missing(
-    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = SMALL,
+    sets: Names = SMALL,
     seeds: int = 3,
-    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+    data: Data = DEFAULT_FOLDER,
     method: Annotated[str, typer.Option(help="largemvcnet, mvsib or graphclustering.")] = "largemvcnet",
 ) -> None:
-    """ACC as views go missing, beside k-means on mean-filled views."""
+    """ACC as views go missing, against k-means on mean-imputed views."""
     from benchmarks.views import run_missing
 
     run_missing(sets.split(","), range(seeds), data, method)
@@ -164,11 +153,11 @@ def missing(
 
 @app.command()
 def robustness(
-    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = SMALL,
+    sets: Names = SMALL,
     seeds: int = 3,
-    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+    data: Data = DEFAULT_FOLDER,
     method: Annotated[str, typer.Option(help="mvsib, whose neighbours can be disturbed.")] = "mvsib",
-    params: Annotated[str, typer.Option(help="Parameters other than the defaults, as JSON.")] = "{}",
+    params: Params = "{}",
 ) -> None:
     """ACC with random neighbours, and with noise added to the first view."""
     from benchmarks.robustness import run_robustness
@@ -178,11 +167,11 @@ def robustness(
 
 @app.command()
 def imbalance(
-    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = "hdigit,multiview-digits",
+    sets: Names = "hdigit,multiview-digits",
     seeds: int = 5,
-    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
-    method: Annotated[str, typer.Option(help="See coterie methods.")] = "mvsib",
-    params: Annotated[str, typer.Option(help="Parameters other than the defaults, as JSON.")] = "{}",
+    data: Data = DEFAULT_FOLDER,
+    method: Method = "mvsib",
+    params: Params = "{}",
 ) -> None:
     """Recall of three classes cut to 5 % of their rows, and ACC of the others."""
     from benchmarks.robustness import run_imbalance
@@ -191,11 +180,7 @@ def imbalance(
 
 
 @app.command()
-def corruption(
-    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = SMALL,
-    seeds: int = 3,
-    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
-) -> None:
+def corruption(sets: Names = SMALL, seeds: int = 3, data: Data = DEFAULT_FOLDER) -> None:
     """ACC of LargeMvCNet with a tenth of one view replaced by noise, with and without the noise term."""
     from benchmarks.views import run_corruption
 
@@ -204,7 +189,7 @@ def corruption(
 
 @app.command()
 def scale(rows: str = "20000,100000,1000000", sweeps: int = 10) -> None:
-    """Seconds a row and memory of LargeMvCNet from disk, beside the bare matrix products."""
+    """Seconds a row and memory of LargeMvCNet from disk, against the bare matrix products."""
     from benchmarks.views import run_scale
 
     run_scale([int(number) for number in rows.split(",")], sweeps)
@@ -220,7 +205,7 @@ def scaling(
     ] = "",
     columns: int = 1024,
 ) -> None:
-    """Seconds, memory and ACC of the cases of disk as rows grow; goes on where it was stopped."""
+    """Seconds, memory and ACC of the cases of disk as rows grow; resumable."""
     from benchmarks.scaling import METHODS, SIZES, run_scaling
 
     sizes = [int(number) for number in rows.split(",")] if rows else SIZES
@@ -244,11 +229,7 @@ def render() -> None:
 
 
 @app.command("new-rows")
-def new_rows(
-    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = SPECTRAL,
-    seeds: int = 3,
-    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
-) -> None:
+def new_rows(sets: Names = SPECTRAL, seeds: int = 3, data: Data = DEFAULT_FOLDER) -> None:
     """ACC of SSCNet on a fifth of the rows that was held out."""
     from benchmarks.subspaces import run_new_rows
 
@@ -256,12 +237,8 @@ def new_rows(
 
 
 @app.command()
-def spectral(
-    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = SPECTRAL,
-    seeds: int = 1,
-    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
-) -> None:
-    """SSCNet beside exact spectral clustering, and the trace of its eigen-layers beside the optimum."""
+def spectral(sets: Names = SPECTRAL, seeds: int = 1, data: Data = DEFAULT_FOLDER) -> None:
+    """SSCNet against exact spectral clustering, and the trace of its eigen-layers against the optimum."""
     from benchmarks.subspaces import run_spectral
 
     run_spectral(sets.split(","), range(seeds), data)
@@ -269,9 +246,7 @@ def spectral(
 
 @app.command()
 def growth(
-    method: Literal["sscnet", "mvsib"] = "sscnet",
-    rows: str = "10000,50000,200000",
-    epochs: int = 4,
+    method: Literal["sscnet", "mvsib"] = "sscnet", rows: str = "10000,50000,200000", epochs: int = 4
 ) -> None:
     """Seconds a row and memory from disk: of SSCNet at fixed landmarks, of MVSIB with the fixed costs apart."""
     from benchmarks.contrast import run_contrast_growth
@@ -283,24 +258,21 @@ def growth(
 
 @app.command()
 def labels(
-    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = ",".join(LABELLED),
+    sets: Names = SEMI_SUPERVISED,
     draws: Annotated[int, typer.Option(help="How many draws of labels.")] = 10,
-    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
-    tag: Annotated[str, typer.Option(help="Name of the file of results.")] = "labels",
-    params: Annotated[str, typer.Option(help="Parameters other than the defaults, as JSON.")] = "{}",
+    data: Data = DEFAULT_FOLDER,
+    tag: Tag = "labels",
+    params: Params = "{}",
 ) -> None:
-    """Accuracy of FUCSMF on unlabelled rows, beside LabelSpreading and the harmonic solution."""
+    """Accuracy of FUCSMF on unlabelled rows, against LabelSpreading and the harmonic solution."""
     from benchmarks.labels import run_labels
 
     run_labels(sets.split(","), draws, data, tag=tag, params=json.loads(params))
 
 
 @app.command()
-def solve(
-    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
-    anchors: int = 2000,
-) -> None:
-    """Seconds of FUCSMF's graph, solve and refinement on MNIST, beside scipy's solvers and LabelSpreading."""
+def solve(data: Data = DEFAULT_FOLDER, anchors: int = 2000) -> None:
+    """Seconds of FUCSMF's graph, solve and refinement on MNIST, against scipy's solvers and LabelSpreading."""
     from benchmarks.solve import run_solve
 
     run_solve(data, anchors)
@@ -308,12 +280,7 @@ def solve(
 
 @app.command()
 def processes(
-    methods: Annotated[
-        str, typer.Option(help="Names with commas between them.")
-    ] = "pcx,sscnet,mvsib,largemvcnet",
-    rows: int = 8192,
-    batch_size: int = 256,
-    rounds: int = 1,
+    methods: Names = "pcx,sscnet,mvsib,largemvcnet", rows: int = 8192, batch_size: int = 256, rounds: int = 1
 ) -> None:
     """Rate of training of one thread, of two threads, and of two processes of one thread."""
     from benchmarks.processes import run_processes
@@ -322,9 +289,7 @@ def processes(
 
 
 @app.command()
-def hosts(
-    methods: Annotated[str, typer.Option(help="Names with commas between them.")] = EVERY_METHOD,
-) -> None:
+def hosts(methods: Names = EVERY_METHOD) -> None:
     """Fit on two hosts, which are network namespaces of this machine; needs root."""
     from benchmarks.processes import run_hosts
 
@@ -333,9 +298,7 @@ def hosts(
 
 @app.command()
 def faults(
-    method: Annotated[str, typer.Option(help="pcx, sscnet or mvsib.")] = "pcx",
-    kills: int = 50,
-    seed: int = 0,
+    method: Annotated[str, typer.Option(help="pcx, sscnet or mvsib.")] = "pcx", kills: int = 50, seed: int = 0
 ) -> None:
     """Kill training runs at random moments, start them again, and compare the labels."""
     from benchmarks.faults import run_faults
@@ -349,7 +312,7 @@ def fuzz(
     inputs: Annotated[int, typer.Option(help="How many for all readers together.")] = 100_000,
     seed: int = 0,
 ) -> None:
-    """Give spoilt files to every reader, to load and to the checkpoints; goes on where it was stopped."""
+    """Give damaged files to every reader, to load and to the checkpoints; resumable."""
     from benchmarks.fuzz import run_fuzz
     from benchmarks.fuzzing.targets import TARGETS
 
@@ -357,10 +320,7 @@ def fuzz(
 
 
 @app.command()
-def choosing(
-    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = BOTH,
-    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
-) -> None:
+def choosing(sets: Names = BOTH, data: Data = DEFAULT_FOLDER) -> None:
     """Compare what coterie recommends for each set with the most accurate method on record."""
     from benchmarks.choosing import run_choosing
 
@@ -369,9 +329,9 @@ def choosing(
 
 @app.command()
 def counting(
-    sets: Annotated[str, typer.Option(help="Names with commas between them.")] = BOTH,
+    sets: Names = BOTH,
     seeds: Annotated[int, typer.Option(help="How many, from 0.")] = 1,
-    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+    data: Data = DEFAULT_FOLDER,
 ) -> None:
     """Compare the number of clusters that choose_k says with the number of classes."""
     from benchmarks.choosing import run_counting
@@ -382,9 +342,9 @@ def counting(
 @app.command()
 def answers(
     name: Annotated[str, typer.Option("--set", help="The data set.")] = "hdigit",
-    method: Annotated[str, typer.Option(help="See coterie methods.")] = "pcx",
+    method: Method = "pcx",
     seeds: int = 5,
-    data: Annotated[Path, typer.Option(help="Folder with the data sets.")] = DEFAULT_FOLDER,
+    data: Data = DEFAULT_FOLDER,
     params: Annotated[
         str, typer.Option(help="Parameters that make mistakes, as JSON.")
     ] = '{"n_clusters": 8, "max_epochs": 2}',

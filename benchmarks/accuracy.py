@@ -1,4 +1,4 @@
-"""Accuracy of a method with its defaults: last epoch, no label used but to score; resumable."""
+"""Accuracy of a method with its defaults: labels of the last epoch, classes used only to score; resumable."""
 
 from __future__ import annotations
 
@@ -7,24 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks.making import make
-from benchmarks.records import add_record, machine, measured, read_records
+from benchmarks.records import add_record, machine, measured, print_means, read_records
 from benchmarks.sets import SETS
 from coterie.methods.base import as_json
 from coterie.methods.registry import find_method
 from coterie.metrics import score_all
 
-_NO_SETTINGS = {
-    "n_clusters",
-    "random_state",
-    "checkpoint",
-    "device",
-    "n_threads",
-    "verbose",
-}
+_NO_SETTINGS = {"n_clusters", "random_state", "checkpoint", "device", "n_threads", "verbose"}
 
 
 def run_accuracy(
@@ -36,7 +27,8 @@ def run_accuracy(
     for seed in seeds:
         for name in names:
             if any(
-                (one["data"], one["seed"]) == (name, seed) for one in records_of(tag, estimator, settings)
+                (record["data"], record["seed"]) == (name, seed)
+                for record in records_of(tag, estimator, settings)
             ):
                 continue
             views, truth = SETS[name].load(folder)
@@ -76,45 +68,28 @@ def settings_of(estimator: Any, params: dict[str, Any]) -> dict[str, Any]:
 def records_of(tag: str, estimator: Any, settings: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the records of a method with these settings; parameters that are gone since do not count."""
 
-    def present(one: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in one["settings"].items() if name in settings}
+    def present(record: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in record["settings"].items() if name in settings}
 
     return [
-        one for one in read_records(tag) if one["method"] == estimator.__name__ and present(one) == settings
+        record
+        for record in read_records(tag)
+        if record["method"] == estimator.__name__ and present(record) == settings
     ]
 
 
 def print_table(tag: str, estimator: Any, settings: dict[str, Any]) -> None:
-    """Print the means over seeds beside the baselines."""
-    table = Table(title=f"{estimator.__name__}, {tag}")
-    for column in (
-        "data",
-        "seeds",
-        "ACC",
-        "sd",
-        "NMI",
-        "ARI",
-        "k-means",
-        "anchor graph",
-        "kNN graph",
-        "clusters used",
-        "seconds",
-    ):
-        table.add_column(column, justify="left" if column == "data" else "right")
-    for name, one in SETS.items():
-        runs = [r for r in records_of(tag, estimator, settings) if r["data"] == name]
-        if not runs:
-            continue
-        scores = {key: [r["scores"][key] for r in runs] for key in ("accuracy", "nmi", "ari")}
-        table.add_row(
-            name,
-            str(len(runs)),
-            f"{np.mean(scores['accuracy']):.3f}",
-            f"{np.std(scores['accuracy']):.3f}",
-            f"{np.mean(scores['nmi']):.3f}",
-            f"{np.mean(scores['ari']):.3f}",
-            *("" if bar is None else f"{bar:.3f}" for bar in (one.kmeans, one.anchor, one.knn)),
-            "all" if all(r["used_clusters"] == r["clusters"] for r in runs) else "NOT ALL",
-            f"{np.mean([r['seconds'] for r in runs]):.0f}",
-        )
-    Console(width=120).print(table)
+    """Print the means over seeds, the baselines of the brief, and the share of clusters that have rows."""
+    records = [r for r in records_of(tag, estimator, settings) if r["data"] in SETS]
+    for record in records:
+        data_set = SETS[record["data"]]
+        record |= {"k-means": data_set.kmeans, "anchor graph": data_set.anchor, "kNN graph": data_set.knn}
+    scores = {
+        "ACC": lambda r: r["scores"]["accuracy"],
+        "NMI": lambda r: r["scores"]["nmi"],
+        "ARI": lambda r: r["scores"]["ari"],
+        "clusters used": lambda r: r["used_clusters"] / r["clusters"],
+        "seconds": lambda r: r["seconds"],
+    }
+    keys = ("data", "k-means", "anchor graph", "kNN graph")
+    print_means(f"{estimator.__name__}, {tag}", records, keys, scores)

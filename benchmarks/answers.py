@@ -1,4 +1,4 @@
-"""Ten answers of a scripted user: rows that the page asks about, beside rows drawn at random."""
+"""Ten answers of a scripted user: active learning by the page against rows drawn at random."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks.making import make
-from benchmarks.records import add_record, is_recorded, machine, measured, read_records
+from benchmarks.records import add_record, is_recorded, machine, measured, print_means, read_records
 from benchmarks.sets import SETS
 from coterie.explore.live.session import Session
 from coterie.methods.registry import find_method
@@ -37,7 +35,7 @@ class User:
             self._number_of[int(np.bincount(classes[clusters == number]).argmax())] = number
 
     def answer(self, session: Session, row: int) -> None:
-        """Say of which cluster a row is."""
+        """Label a row with the cluster of its class."""
         kind = int(self._classes[row])
         before = set(session.state.numbers.tolist())
         session.label([row], self._number_of.get(kind))
@@ -93,44 +91,28 @@ def _courses(
         "asked": lambda session: session.state.ask[0],
         "random": lambda _: int(rng.integers(len(classes))),
     }
-    found: dict[str, list[float]] = {}
+    curves: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         session = Session(model, views, Path(folder), embedding="pca", max_rows=200)
         session.prepare()
         for way, choose in ways.items():
             user = User(classes, np.asarray(model.labels_))
-            found[way] = [round(accuracy(classes, session.refiner.untouched), 4)]
+            curves[way] = [round(accuracy(classes, session.refiner.untouched), 4)]
             for _ in range(n_answers):
                 user.answer(session, choose(session))
-                found[way].append(round(accuracy(classes, session.state.labels), 4))
+                curves[way].append(round(accuracy(classes, session.state.labels), 4))
             for _ in range(n_answers):
                 session.undo()
         session.log.close()
-    return found
+    return curves
 
 
 def print_answers() -> None:
-    """Print what is recorded, a line for each data set and method: the means over the seeds."""
-    table = Table(
-        "data",
-        "method",
-        "seeds",
-        "clustered",
-        "nothing said",
-        "random",
-        "asked",
-        title="ACC after the answers",
-    )
-    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for one in read_records(FILE):
-        groups.setdefault((one["data"], one["method"], str(one["params"])), []).append(one)
-    for (name, method, params), records in groups.items():
-        columns = [
-            [one["clustered"] for one in records],
-            [one["asked"][0] for one in records],
-            [one["random"][-1] for one in records],
-            [one["asked"][-1] for one in records],
-        ]
-        shown = [f"{np.mean(column):.3f} ({np.std(column):.3f})" for column in columns]
-        table.add_row(name, f"{method} {params}", str(len(records)), *shown)
-    Console(width=140).print(table)
+    """Print the means over seeds for each data set and method."""
+    scores = {
+        "clustered": lambda r: r["clustered"],
+        "nothing said": lambda r: r["asked"][0],
+        "random": lambda r: r["random"][-1],
+        "asked": lambda r: r["asked"][-1],
+    }
+    print_means("ACC after the answers", read_records(FILE), ("data", "method", "params"), scores)

@@ -1,4 +1,4 @@
-"""Headless Chromium and the real command: the page as a person uses it, for the benchmark and for the tests."""
+"""The explorer in headless Chromium, for the benchmark and for the tests."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ _PATIENCE = 600
 
 
 class Program:
-    """`coterie explore` in a process of its own."""
+    """`coterie explore` in a new process."""
 
     def __init__(self, *arguments):
         command = [sys.executable, "-m", "coterie", "explore", *map(str, arguments)]
@@ -147,7 +147,7 @@ class Page:
         return self.run("return document.getElementById('map-plot').data[0].marker.color")
 
     def complaints(self):
-        """Return what the browser's console holds against the page."""
+        """Return the errors in the browser's console."""
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
 
 

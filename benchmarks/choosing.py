@@ -23,16 +23,19 @@ _POINTS = 0.03
 
 def mean_accuracies(data: str) -> dict[str, float]:
     """Return the recorded mean ACC on a set, over seeds, of each method with its defaults."""
-    found = {}
+    means = {}
     for method in METHODS:
         estimator = method.load()
         settings = settings_of(estimator, {})
         runs = [
-            one for tag in RECORDED for one in records_of(tag, estimator, settings) if one["data"] == data
+            record
+            for tag in RECORDED
+            for record in records_of(tag, estimator, settings)
+            if record["data"] == data
         ]
         if runs:
-            found[method.name] = float(np.mean([one["scores"]["accuracy"] for one in runs]))
-    return found
+            means[method.name] = float(np.mean([record["scores"]["accuracy"] for record in runs]))
+    return means
 
 
 def run_choosing(names: Sequence[str], folder: Path) -> None:
@@ -60,19 +63,21 @@ def run_choosing(names: Sequence[str], folder: Path) -> None:
 
 
 def _print_choices(records: list[dict[str, Any]]) -> None:
-    good = sum(one["within_3_points"] for one in records)
+    good = sum(record["within_3_points"] for record in records)
     table = Table(title=f"recommend: within three points of the best on {good} of {len(records)}")
     for column in ("data", "picked", "ACC", "best", "its ACC", "within"):
         table.add_column(column)
-    for one in records:
-        mine = "not on record" if one["accuracy"] is None else f"{one['accuracy']:.3f}"
-        within = "yes" if one["within_3_points"] else "NO"
-        table.add_row(one["data"], one["picked"], mine, one["best"], f"{one['best_accuracy']:.3f}", within)
+    for record in records:
+        mine = "not on record" if record["accuracy"] is None else f"{record['accuracy']:.3f}"
+        within = "yes" if record["within_3_points"] else "NO"
+        table.add_row(
+            record["data"], record["picked"], mine, record["best"], f"{record['best_accuracy']:.3f}", within
+        )
     Console(width=100).print(table)
 
 
 def run_counting(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
-    """Ask `choose_k` about each set; goes on where it was stopped."""
+    """Ask `choose_k` about each set; resumable."""
     for name in names:
         for seed in seeds:
             if is_recorded("counting", {"data": name, "seed": seed}):
@@ -81,7 +86,7 @@ def run_counting(names: Sequence[str], seeds: Sequence[int], folder: Path) -> No
             with measured() as costs:
                 choice = choose_k(views, random_state=seed)
             by = {
-                figure: max(choice.figures, key=lambda one, figure=figure: getattr(one, figure)).k
+                figure: max(choice.figures, key=lambda candidate, figure=figure: getattr(candidate, figure)).k
                 for figure in ("stability", "modularity", "drop")
             }
             record = {
@@ -117,12 +122,16 @@ def _print_counts(records: list[dict[str, Any]]) -> None:
     names = ("stability", "modularity", "drop")
     for column in ("data", "seed", "classes", "chosen", "clear", "about as good", *names):
         table.add_column(column)
-    for one in records:
-        alone = [str(one["alone"][name]) for name in names]
-        near = " ".join(map(str, one["near"]))
-        clear = "yes" if one["clear"] else "no"
-        table.add_row(one["data"], str(one["seed"]), str(one["classes"]), str(one["k"]), clear, near, *alone)
-    chosen = np.mean([off_by(one["k"], one["classes"]) for one in records])
-    others = [np.mean([off_by(one["alone"][name], one["classes"]) for one in records]) for name in names]
-    table.add_row("doublings off", "", "", f"{chosen:.2f}", "", "", *(f"{one:.2f}" for one in others))
+    for record in records:
+        alone = [str(record["alone"][name]) for name in names]
+        near = " ".join(map(str, record["near"]))
+        clear = "yes" if record["clear"] else "no"
+        table.add_row(
+            record["data"], str(record["seed"]), str(record["classes"]), str(record["k"]), clear, near, *alone
+        )
+    chosen = np.mean([off_by(record["k"], record["classes"]) for record in records])
+    others = [
+        np.mean([off_by(record["alone"][name], record["classes"]) for record in records]) for name in names
+    ]
+    table.add_row("doublings off", "", "", f"{chosen:.2f}", "", "", *(f"{value:.2f}" for value in others))
     Console(width=120).print(table)

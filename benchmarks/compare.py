@@ -1,4 +1,4 @@
-"""Our methods and their peers side by side: the same rows, one process each, a time limit; resumable."""
+"""Our methods and their peers on the same rows, one process each, with a time limit; resumable."""
 
 # n rows, v views
 
@@ -10,13 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks.accuracy import settings_of
 from benchmarks.forked import forked
 from benchmarks.peers import CHEAP, DEAR, PEERS, Peer, find_peer
-from benchmarks.records import add_record, is_recorded, machine, measured, read_records, write_records
+from benchmarks.records import (
+    add_record,
+    is_recorded,
+    machine,
+    measured,
+    print_means,
+    read_records,
+    write_records,
+)
 from benchmarks.sets import SETS, unit_tables
 from coterie import amputate, as_views
 from coterie.data import Views
@@ -46,21 +52,21 @@ def run_peers(
     cases = list(_cases(names, methods, seeds, folder, rates))
     if retry:
         again = [r for r in read_records(tag) if "failed" in r and any(c.items() <= r.items() for c in cases)]
-        write_records(tag, [one for one in read_records(tag) if one not in again])
-    todo = [one for one in cases if not is_recorded(tag, one)]
+        write_records(tag, [record for record in read_records(tag) if record not in again])
+    todo = [case for case in cases if not is_recorded(tag, case)]
     print(f"{len(cases) - len(todo)} of {len(cases)} are recorded", flush=True)
     started = time.perf_counter()
     for done, case in enumerate(todo, start=1):
-        found = _measure(case, folder, limit)
-        add_record(tag, {**case, **found, "machine": machine()})
+        result = _measure(case, folder, limit)
+        add_record(tag, {**case, **result, "machine": machine()})
         left = (time.perf_counter() - started) / done * (len(todo) - done)
-        print(f"[{done}/{len(todo)}, about {left / 60:.0f} min left] {_line(case, found)}", flush=True)
+        print(f"[{done}/{len(todo)}, about {left / 60:.0f} min left] {_line(case, result)}", flush=True)
     print_peers(tag, names)
 
 
 def usual_methods(n_views: int) -> list[str]:
     """Return our methods and the peers for so many views, cheap ones first."""
-    cheap, dear = ([one.name for one in some if n_views > 1 or not one.several] for some in (CHEAP, DEAR))
+    cheap, dear = ([peer.name for peer in some if n_views > 1 or not peer.several] for some in (CHEAP, DEAR))
     return [*cheap, *OURS["several" if n_views > 1 else "one"], *dear]
 
 
@@ -99,12 +105,12 @@ def _measure(case: dict[str, Any], folder: Path, limit: int) -> dict[str, Any]:
     return forked(fit_one, case, folder, limit=limit)
 
 
-def _line(case: dict[str, Any], found: dict[str, Any]) -> str:
+def _line(case: dict[str, Any], result: dict[str, Any]) -> str:
     who = f"{case['data']} {case['method']} seed {case['seed']}"
     who += f" missing {case['missing']:g}" if case["missing"] else ""
-    if "failed" in found:
-        return f"{who}: {found['failed']}"
-    return f"{who}: ACC {found['scores']['accuracy']:.3f} in {found['cpu_seconds']:.1f} processor seconds"
+    if "failed" in result:
+        return f"{who}: {result['failed']}"
+    return f"{who}: ACC {result['scores']['accuracy']:.3f} in {result['cpu_seconds']:.1f} processor seconds"
 
 
 def fit_one(case: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -141,19 +147,16 @@ def _peer_labels(
 
 
 def print_peers(tag: str, names: Sequence[str]) -> None:
-    """Print the means over seeds of what is recorded of some data sets."""
-    table = Table("data", "missing", "method", "seeds", "ACC", "sd", "NMI", "CPU s", "peak MB", title=tag)
-    runs: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for one in read_records(tag):
-        if one["data"] in names and "failed" not in one:
-            runs.setdefault((one["data"], one["missing"], one["method"]), []).append(one)
-    for (name, missing, method), some in sorted(runs.items(), key=lambda item: item[0][:2]):
-        found = [one["scores"]["accuracy"] for one in some]
-        means = [np.mean([one[key] for one in some]) for key in ("cpu_seconds", "peak_mb")]
-        nmi = np.mean([one["scores"]["nmi"] for one in some])
-        shown = [f"{np.mean(found):.3f}", f"{np.std(found):.3f}", f"{nmi:.3f}", *(f"{m:.1f}" for m in means)]
-        table.add_row(name, f"{missing:g}", method, str(len(some)), *shown)
-    Console(width=110).print(table)
+    """Print the means over seeds of the records of some data sets."""
+    records = [r for r in read_records(tag) if r["data"] in names and "failed" not in r]
+    scores = {
+        "ACC": lambda r: r["scores"]["accuracy"],
+        "NMI": lambda r: r["scores"]["nmi"],
+        "CPU s": lambda r: r["cpu_seconds"],
+        "peak MB": lambda r: r["peak_mb"],
+    }
+    records.sort(key=lambda r: (r["data"], r["missing"]))
+    print_means(tag, records, ("data", "missing", "method"), scores)
 
 
 def scores_of(truth: np.ndarray, labels: np.ndarray) -> dict[str, float]:

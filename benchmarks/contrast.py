@@ -1,4 +1,4 @@
-"""MVSIB: an epoch beside a bare loop, and cost as rows grow."""
+"""MVSIB: an epoch against a bare loop, and cost as rows grow."""
 
 # n rows, b rows of a batch, d columns of a view
 
@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 
 from benchmarks.making import make
-from benchmarks.records import add_record, machine, measured, measured_apart
+from benchmarks.records import measured, measured_apart, save_record
 from benchmarks.speed import BATCH, seconds
 from benchmarks.views import CLUSTERS, WIDTHS, write_views
 from coterie import MVSIB, as_views
@@ -58,7 +58,7 @@ def bare_epoch(n_rows: int, model: MVSIB) -> Callable[[], None]:
             units = [F.normalize(encoder(rows), dim=1) for encoder, rows in zip(encoders, pairs, strict=True)]
             consensus = F.normalize(torch.stack(units).mean(0), dim=1)
             products = [consensus @ consensus.T]
-            products += [product for one in units for product in (one @ consensus.T, one @ one.T)]
+            products += [product for unit in units for product in (unit @ consensus.T, unit @ unit.T)]
             optimizer.zero_grad(set_to_none=True)
             size = len(consensus)
             torch.autograd.backward(products, [gradient[:size, :size]] * len(products))
@@ -89,8 +89,7 @@ def run_contrast_speed(n_rows: int = 10_000, rounds: int = 3) -> None:
             "seconds": round(min(spent), 3),
             "ratio": round(min(spent) / min(bare_seconds), 3),
         }
-        add_record("contrast-speed", {**record, "machine": machine()})
-        print(record, flush=True)
+        save_record("contrast-speed", record)
 
 
 class _Timed(MVSIB):
@@ -114,10 +113,8 @@ def run_contrast_growth(sizes: Sequence[int], epochs: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for n_rows in sizes:
             write_views(Path(folder), n_rows)
-            found = measured_apart("-m", "benchmarks.contrast", folder, epochs)
-            record = {"rows": n_rows, "method": "MVSIB", "epochs": epochs, **found}
-            add_record("growth", {**record, "machine": machine()})
-            print(record, flush=True)
+            costs = measured_apart("-m", "benchmarks.contrast", folder, epochs)
+            save_record("growth", {"rows": n_rows, "method": "MVSIB", "epochs": epochs, **costs})
 
 
 def _measure(folder: Path, epochs: int) -> None:
@@ -130,13 +127,13 @@ def _measure(folder: Path, epochs: int) -> None:
     with measured() as costs:
         model.fit(views)
     trained = model.ended_ - model.began_
-    found = {
+    results = {
         **costs,
         "cpu_seconds_before_the_epochs": round(model.began_ - started, 2),
         "cpu_microseconds_a_row_and_epoch": round(1e6 * trained / views.n_rows / epochs, 1),
         "accuracy": round(accuracy(np.arange(views.n_rows) % CLUSTERS, model.labels_), 4),
     }
-    print(json.dumps(found))
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A million rows on disk: memory of a fit, and its rate beside that of a slice in memory."""
+"""A million rows on disk: memory of a fit, and its rate against that of a slice in memory."""
 
 # n rows, D columns
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.labels import draws
 from benchmarks.making import make
-from benchmarks.records import add_record, is_recorded, machine, measured, measured_apart
+from benchmarks.records import is_recorded, measured, measured_apart, save_record
 from coterie import FUCSMF, MVSIB, PCX, LargeMvCNet, SSCNet
 from coterie.data import Views, as_views
 from coterie.data.memory import into_memory
@@ -68,7 +68,7 @@ CASES = {
 
 
 def run_disk(names: Sequence[str], n_rows: int, columns: int) -> None:
-    """Fit all rows from a memory-mapped file and a slice of them in memory, each in a process of its own."""
+    """Fit all rows from a memory-mapped file and a slice of them in memory, each in a new process."""
     check_cases(names)
     for n_clusters in sorted({CASES[name].n_clusters for name in names}):
         with tempfile.TemporaryDirectory() as folder:
@@ -79,9 +79,7 @@ def run_disk(names: Sequence[str], n_rows: int, columns: int) -> None:
                     continue
                 if not path.exists():
                     write_planted(path, n_rows, columns, n_clusters)
-                record = {**case, **_compared(path, name, n_rows)}
-                add_record(FILE, {**record, "machine": machine()})
-                print(record, flush=True)
+                save_record(FILE, {**case, **_compared(path, name, n_rows)})
 
 
 def check_cases(names: Sequence[str]) -> None:

@@ -59,7 +59,7 @@ def run_explorer(n_rows: int, columns: int, run: Path | None, options: list[str]
 
 
 def _planted(folder: Path, n_rows: int, columns: int) -> Path:
-    """Make a run of planted rows on disk: a small model, fitted to the first of them, that labels all."""
+    """Create a run of planted rows on disk: a small model, fitted to the first rows, labels all."""
     write_planted(folder / "rows.npy", n_rows, columns)
     views = read_views(folder / "rows.npy")
     first = views.select(slice(0, min(n_rows, _FITTED)))
@@ -76,35 +76,35 @@ def _planted(folder: Path, n_rows: int, columns: int) -> Path:
 def _measured(run: Path, options: list[str], downloads: Path) -> dict[str, Any]:
     started = time.perf_counter()
     program = Program(run, *options)
-    found: dict[str, Any] = {"seconds to the link": round(time.perf_counter() - started, 2)}
+    figures: dict[str, Any] = {"seconds to the link": round(time.perf_counter() - started, 2)}
     page = Page(downloads)
     try:
         page.driver.get(program.link)
         page.until(lambda: page.run("return document.documentElement.dataset.ready") == "yes")
-        found["seconds to the first paint"] = round(page.run(_PAINTED), 2)
-        found["seconds to the map"] = round(page.run(_READY), 2)
-        found["peak MB then"] = program.peak_mb()
+        figures["seconds to the first paint"] = round(page.run(_PAINTED), 2)
+        figures["seconds to the map"] = round(page.run(_READY), 2)
+        figures["peak MB then"] = program.peak_mb()
         page.until(lambda: page.state()["map_settled"], seconds=_PATIENCE)
         before = program.cpu_seconds()
         looks = sorted(_looks(page))
-        found["seconds of preparation"] = page.state()["refine"]["seconds"]
-        found["CPU seconds of preparation"] = round(program.cpu_seconds() - before, 1)
-        found["looks meanwhile"] = len(looks)
-        found["seconds of a look, median"] = round(looks[len(looks) // 2], 3)
-        found["seconds of a look, 95 of 100"] = round(looks[len(looks) * 95 // 100], 3)
-        found["peak MB of preparation"] = program.peak_mb()
+        figures["seconds of preparation"] = page.state()["refine"]["seconds"]
+        figures["CPU seconds of preparation"] = round(program.cpu_seconds() - before, 1)
+        figures["looks meanwhile"] = len(looks)
+        figures["seconds of a look, median"] = round(looks[len(looks) // 2], 3)
+        figures["seconds of a look, 95 of 100"] = round(looks[len(looks) * 95 // 100], 3)
+        figures["peak MB of preparation"] = program.peak_mb()
         before = program.cpu_seconds()
-        found["seconds of answers"] = _answers(page)
-        found["CPU seconds an answer"] = round((program.cpu_seconds() - before) / _ANSWERS, 3)
-        found["peak MB after all"] = program.peak_mb()
+        figures["seconds of answers"] = _answers(page)
+        figures["CPU seconds an answer"] = round((program.cpu_seconds() - before) / _ANSWERS, 3)
+        figures["peak MB after all"] = program.peak_mb()
     finally:
         page.driver.quit()
         program.kill()
-    return found
+    return figures
 
 
 def _looks(page: Page) -> list[float]:
-    """Look around until corrections are prepared, and return the seconds of each look as the browser sees them."""
+    """Send requests until corrections are prepared; return the seconds of each as the browser measures them."""
     state, rng, looks = page.state(), np.random.default_rng(1), []
     rows = page.run("return fetch('/api/run').then((answer) => answer.json())")["rows"]
     numbers = [cluster["number"] for cluster in state["clusters"]]
@@ -119,5 +119,5 @@ def _answers(page: Page) -> list[float]:
     sampled = page.run("return fetch('/api/map').then((answer) => answer.json())")["rows"]
     numbers = [cluster["number"] for cluster in page.state()["clusters"]]
     rng = np.random.default_rng(0)
-    said = [(rng.choice(sampled, 5).tolist(), int(rng.choice(numbers))) for _ in range(_ANSWERS)]
-    return [round(page.run(_ANSWER, rows, to), 3) for rows, to in said]
+    answers = [(rng.choice(sampled, 5).tolist(), int(rng.choice(numbers))) for _ in range(_ANSWERS)]
+    return [round(page.run(_ANSWER, rows, to), 3) for rows, to in answers]

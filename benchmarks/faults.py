@@ -1,4 +1,4 @@
-"""Runs that are killed with SIGKILL at random moments and started again, beside one that nobody disturbed."""
+"""Runs that are killed at random moments (SIGKILL) and resumed, compared with an undisturbed run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OWN = {"pcx": {"hidden": "[64]"}, "sscnet": {"n_atoms": "32"}, "mvsib": {"hidde
 
 
 def run_faults(method: str, kills: int, seed: int) -> None:
-    """Kill `kills` runs, let each go on, and compare its labels with those of a run that nobody disturbed."""
+    """Kill `kills` runs, resume each, and compare its labels with those of an undisturbed run."""
     if method not in _OWN:
         raise InputError(f"{method!r} has no checkpoints to go on from; use one of {', '.join(_OWN)}.")
     rng = np.random.default_rng(seed)
@@ -45,14 +45,14 @@ def run_faults(method: str, kills: int, seed: int) -> None:
         "method": find_method(method).name,
         "kills": kills,
         "seed": seed,
-        "ended_alike": sum(one["alike"] for one in outcomes),
-        "killed_before_the_end": sum(one["killed"] for one in outcomes),
-        "resumed_from_a_checkpoint": sum(one["checkpoint"] for one in outcomes),
-        "files_wrongly_loaded": sum(one["wrong"] for one in outcomes),
+        "ended_alike": sum(outcome["alike"] for outcome in outcomes),
+        "killed_before_the_end": sum(outcome["killed"] for outcome in outcomes),
+        "resumed_from_a_checkpoint": sum(outcome["checkpoint"] for outcome in outcomes),
+        "files_wrongly_loaded": sum(outcome["wrong"] for outcome in outcomes),
         "machine": machine(),
     }
     print(record, flush=True)
-    write_records(FILE, [*(one for one in read_records(FILE) if one["method"] != record["method"]), record])
+    write_records(FILE, [*(old for old in read_records(FILE) if old["method"] != record["method"]), record])
     if record["ended_alike"] < kills or record["files_wrongly_loaded"]:
         sys.exit(1)
 

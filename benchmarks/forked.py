@@ -1,4 +1,4 @@
-"""One run in a process of its own that need not import everything anew, with a limit of processor seconds."""
+"""One run in a forked process, without importing everything anew, with a limit of CPU seconds."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def forked(work: Callable[..., dict[str, Any]], *arguments: Any, limit: int) -> 
     process.start()
     sender.close()
     try:
-        found = receiver.recv()
+        result = receiver.recv()
     except EOFError:
-        found = None
+        result = None
     process.join()
-    if found is not None:
-        return found
+    if result is not None:
+        return result
     if process.exitcode == -signal.SIGXCPU:
         return {"failed": f"took more than {limit} processor seconds"}
     return {"failed": f"ended with code {process.exitcode}"}
@@ -49,7 +49,7 @@ def _run(
         quiet.enter_context(contextlib.redirect_stdout(nowhere))
         quiet.enter_context(contextlib.redirect_stderr(nowhere))
         try:
-            found = work(*arguments)
+            result = work(*arguments)
         except Exception as error:  # whatever a peer dies of is what its record says
-            found = {"failed": f"{type(error).__name__}: {error}"[:300]}
-    sender.send(found)
+            result = {"failed": f"{type(error).__name__}: {error}"[:300]}
+    sender.send(result)

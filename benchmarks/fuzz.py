@@ -1,4 +1,4 @@
-"""Every reader beside spoilt files: what came of them, and what went wrong; goes on where it was stopped."""
+"""Fuzzing of every reader with damaged files: outcomes and faults; resumable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Outcome = dict[str, Any]
 
 
 def run_fuzz(readers: Sequence[str], inputs: int, seed: int) -> None:
-    """Give each reader its share of the inputs, in a process of its own, and record what came of them."""
+    """Give each reader its share of the inputs in a new process, and record the outcomes."""
     for name in readers:
         if name not in TARGETS:
             raise InputError(f"There is no reader {name!r} to fuzz; use some of {', '.join(TARGETS)}.")
@@ -29,12 +29,12 @@ def run_fuzz(readers: Sequence[str], inputs: int, seed: int) -> None:
         for outcome in outcomes(name, seed, _done(name, seed), stop):
             _record(name, seed, outcome)
         print({key: value for key, value in _found(name, seed).items() if key != "machine"}, flush=True)
-    if any(one["faults"] for one in read_records(FILE)):
+    if any(record["faults"] for record in read_records(FILE)):
         sys.exit(1)
 
 
 def outcomes(name: str, seed: int, start: int, stop: int) -> Iterator[Outcome]:
-    """Yield what came of every hundred inputs; one that kills or stops its process is a fault and is left out."""
+    """Yield the outcomes of every hundred inputs; an input that kills or stops its process is a fault."""
     deaths: dict[int, str] = {}
     with tempfile.NamedTemporaryFile() as progress:
         while start < stop:
@@ -57,16 +57,16 @@ def outcomes(name: str, seed: int, start: int, stop: int) -> Iterator[Outcome]:
                 outcome["faults"] += [{"number": number, "what": deaths[number]} for number in here]
                 start = outcome["until"]
                 yield outcome
-            said = worker.stderr.read()
+            errors = worker.stderr.read()
             if worker.wait() and start < stop:
                 at = Path(progress.name).read_bytes().strip()
                 if not at or int(at) in deaths:
-                    raise RuntimeError(f"the worker of {name} cannot start: {said[-2000:]}")
+                    raise RuntimeError(f"the worker of {name} cannot start: {errors[-2000:]}")
                 deaths[int(at)] = f"the process ended with code {worker.returncode}"
 
 
 def _found(name: str, seed: int) -> Outcome:
-    records = [one for one in read_records(FILE) if (one["reader"], one["seed"]) == (name, seed)]
+    records = [record for record in read_records(FILE) if (record["reader"], record["seed"]) == (name, seed)]
     return records[0] if records else {}
 
 
@@ -75,7 +75,7 @@ def _done(name: str, seed: int) -> int:
 
 
 def _record(name: str, seed: int, outcome: Outcome) -> None:
-    """Add what came of some inputs to the record of the reader."""
+    """Add outcomes to the record of a reader."""
     old = _found(name, seed)
     larger = outcome if outcome["most_bytes"] > old.get("most_bytes", -1) else old
     new = {
@@ -90,4 +90,6 @@ def _record(name: str, seed: int, outcome: Outcome) -> None:
         "most_seconds": max(old.get("most_seconds", 0.0), outcome["most_seconds"]),
         "machine": machine(),
     }
-    write_records(FILE, [*(one for one in read_records(FILE) if one is not old and one != old), new])
+    write_records(
+        FILE, [*(record for record in read_records(FILE) if record is not old and record != old), new]
+    )

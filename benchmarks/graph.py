@@ -1,4 +1,4 @@
-"""The graph core: recall of the neighbour search, new rows, growth with rows, and whether its confidence holds."""
+"""The graph core: recall of the neighbour search, new rows, uneven classes, growth with rows, reliability."""
 
 # n rows, k clusters
 
@@ -10,15 +10,17 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 
 from benchmarks.disk import write_planted
-from benchmarks.records import add_record, is_recorded, machine, measured, measured_apart
-from benchmarks.sets import SETS, unit_tables
+from benchmarks.records import measured, measured_apart, record_cases, seeded_cases
+from benchmarks.sets import SETS, held_out, unit_tables
 from coterie import GraphClustering, as_views
+from coterie.data import Views
 from coterie.graph import neighbours as search
 from coterie.graph.model import N_NEIGHBORS, build_graph
 from coterie.metrics import accuracy
@@ -26,84 +28,108 @@ from coterie.metrics import accuracy
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 BINS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 _QUERIES = 2000
-_HELD_OUT = 0.2
 _COLUMNS = 64
 _SMALLEST = 1 / 8
 _LEAST_ROWS = 6
 
 
 def run_neighbours(names: Sequence[str], folder: Path) -> None:
-    """Recall and seconds of the inverted-file index beside exact search, on rows as they are compared."""
-    for name in names:
-        if is_recorded("neighbours", {"data": name}):
-            continue
-        views, _ = SETS[name].load(folder)
+    """Recall and CPU seconds of the inverted-file index against exact search, in the metric space of the graph."""
+
+    def measure(case: dict[str, Any]) -> dict[str, Any]:
+        views, _ = SETS[case["data"]].load(folder)
         views.check()
         rows = build_graph(views, seed=0).joined.layers[0].index.rows
         queries = np.random.default_rng(0).choice(len(rows), _QUERIES, replace=False)
-        record: dict[str, object] = {"data": name, "rows": len(rows), "columns": rows.shape[1]}
-        found = {}
-        for kind, exact in (("exact", len(rows)), ("inverted file", 0)):
-            search.EXACT_ROWS, usual = exact, search.EXACT_ROWS
+        results: dict[str, Any] = {"rows": len(rows), "columns": rows.shape[1]}
+        tables = {}
+        for kind, exact_rows in (("exact", len(rows)), ("inverted file", 0)):
+            search.EXACT_ROWS, usual = exact_rows, search.EXACT_ROWS
             try:
                 started = time.process_time()
-                index = search.NeighbourIndex(rows)
-                every = index.search(rows, N_NEIGHBORS).indices
-                record[f"{kind}, CPU s"] = round(time.process_time() - started, 2)
+                table = search.NeighbourIndex(rows).search(rows, N_NEIGHBORS).indices
+                results[f"{kind}, CPU s"] = round(time.process_time() - started, 2)
             finally:
                 search.EXACT_ROWS = usual
-            found[kind] = every[queries]
-        same = (found["exact"][:, :, None] == found["inverted file"][:, None, :]).any(axis=2)
-        add_record("neighbours", {**record, "recall": round(float(same.mean()), 4), "machine": machine()})
-        print(record, "recall", same.mean(), flush=True)
+            tables[kind] = table[queries]
+        same = (tables["exact"][:, :, None] == tables["inverted file"][:, None, :]).any(axis=2)
+        return {**results, "recall": round(float(same.mean()), 4)}
+
+    record_cases("neighbours", [{"data": name} for name in names], measure)
 
 
 def run_graph_rows(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
-    """ACC of the rows of a fit and of a fifth that was held out, with the clusters named by the former."""
-    for name in names:
-        views, truth = SETS[name].load(folder)
-        k = len(np.unique(truth))
-        classes = np.unique(truth, return_inverse=True)[1]
-        for seed in seeds:
-            case = {"data": name, "seed": seed}
-            if is_recorded("graph-rows", case):
-                continue
-            order = np.random.default_rng(seed).permutation(views.n_rows)
-            n_new = int(_HELD_OUT * views.n_rows)
-            new, old = np.sort(order[:n_new]), np.sort(order[n_new:])
-            model = GraphClustering(k, random_state=seed).fit(views.select(old))
-            named = named_clusters(model.labels_, classes[old], k)
-            scores = {
-                "fitted": float((named[model.labels_] == classes[old]).mean()),
-                "new": float((named[model.predict(views.select(new))] == classes[new]).mean()),
-            }
-            record = {**case, **{key: round(value, 4) for key, value in scores.items()}}
-            add_record("graph-rows", {**record, "machine": machine()})
-            print(record, flush=True)
+    """ACC of the rows of a fit and of a held-out fifth, under the matching of the fitted rows with the classes."""
+
+    def measure(case: dict[str, Any]) -> dict[str, float]:
+        views, classes, k = _load(case, folder)
+        new, fitted = held_out(views.n_rows, case["seed"])
+        model = GraphClustering(k, random_state=case["seed"]).fit(views.select(fitted))
+        class_of = named_clusters(model.labels_, classes[fitted], k)
+        labels = {"fitted": model.labels_, "new": model.predict(views.select(new))}
+        rows = {"fitted": fitted, "new": new}
+        return {
+            part: round(float((class_of[labels[part]] == classes[rows[part]]).mean()), 4) for part in rows
+        }
+
+    record_cases("graph-rows", seeded_cases(names, seeds), measure)
 
 
 def run_graph_uneven(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
-    """ACC where the largest class has eight times the rows of the smallest, beside k-means with ten starts."""
-    for name in names:
-        views, truth = SETS[name].load(folder)
-        for seed in seeds:
-            case = {"data": name, "seed": seed}
-            if is_recorded("graph-uneven", case):
-                continue
-            rows = uneven_rows(truth, seed)
-            k, few, classes = len(np.unique(truth)), views.select(rows), np.asarray(truth)[rows]
-            with measured() as costs:
-                labels = GraphClustering(k, random_state=seed).fit(few).labels_
-            table = np.hstack(unit_tables(few, few.present_rows(np.arange(len(rows)))))
-            means = KMeans(k, n_init=10, random_state=seed).fit_predict(table)
-            scores = {"accuracy": accuracy(classes, labels), "k-means": accuracy(classes, means)}
-            record = {**case, "rows": len(rows), **{key: round(value, 4) for key, value in scores.items()}}
-            add_record("graph-uneven", {**record, **costs, "machine": machine()})
-            print(record, flush=True)
+    """ACC where the largest class has eight times the rows of the smallest, and ACC of k-means with ten starts."""
+
+    def measure(case: dict[str, Any]) -> dict[str, float]:
+        views, classes, k = _load(case, folder)
+        rows = uneven_rows(classes, case["seed"])
+        sample = views.select(rows)
+        with measured() as costs:
+            labels = GraphClustering(k, random_state=case["seed"]).fit(sample).labels_
+        table = np.hstack(unit_tables(sample, sample.present_rows(np.arange(len(rows)))))
+        kmeans = KMeans(k, n_init=10, random_state=case["seed"]).fit_predict(table)
+        scores = {"accuracy": accuracy(classes[rows], labels), "k-means": accuracy(classes[rows], kmeans)}
+        return {"rows": len(rows), **{name: round(score, 4) for name, score in scores.items()}, **costs}
+
+    record_cases("graph-uneven", seeded_cases(names, seeds), measure)
+
+
+def run_reliability(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
+    """Rows, summed confidence and correct rows in each bin of confidence (a reliability diagram)."""
+
+    def measure(case: dict[str, Any]) -> dict[str, Any]:
+        views, classes, k = _load(case, folder)
+        model = GraphClustering(k, random_state=case["seed"]).fit(views)
+        correct = named_clusters(model.labels_, classes, k)[model.labels_] == classes
+        bin_of = np.digitize(model.confidence_, BINS[1:-1])
+        bins = [
+            [int(own.sum()), float(model.confidence_[own].sum()), int(correct[own].sum())]
+            for own in (bin_of == b for b in range(len(BINS) - 1))
+        ]
+        return {"bins": bins}
+
+    record_cases("graph-confidence", seeded_cases(names, seeds), measure)
+
+
+def run_graph_growth(sizes: Sequence[int]) -> None:
+    """CPU seconds, memory and ACC of a fit from disk as rows grow, each in a new process."""
+
+    def measure(case: dict[str, Any]) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "rows.npy"
+            write_planted(path, case["rows"], _COLUMNS)
+            return measured_apart("-m", "benchmarks.graph", path)
+
+    record_cases("graph-growth", [{"rows": n_rows, "columns": _COLUMNS} for n_rows in sizes], measure)
+
+
+def _load(case: dict[str, Any], folder: Path) -> tuple[Views, np.ndarray, int]:
+    """Return the views, the class codes and the number of classes of a case."""
+    views, truth = SETS[case["data"]].load(folder)
+    names, classes = np.unique(truth, return_inverse=True)
+    return views, classes, len(names)
 
 
 def uneven_rows(truth: np.ndarray, seed: int) -> np.ndarray:
-    """Return row numbers that leave class sizes falling geometrically to an eighth, in a random order of classes.
+    """Return row numbers that leave class sizes in a geometric sequence down to an eighth, in random order.
 
     Examples
     --------
@@ -114,56 +140,21 @@ def uneven_rows(truth: np.ndarray, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     classes = rng.permutation(np.unique(truth))
     kept = []
-    for place, one in enumerate(classes):
-        own = rng.permutation(np.flatnonzero(truth == one))
-        share = _SMALLEST ** (place / max(1, len(classes) - 1))
+    for rank, label in enumerate(classes):
+        own = rng.permutation(np.flatnonzero(truth == label))
+        share = _SMALLEST ** (rank / max(1, len(classes) - 1))
         kept.append(own[: max(_LEAST_ROWS, round(share * len(own)))])
     return np.sort(np.concatenate(kept))
 
 
 def named_clusters(labels: np.ndarray, classes: np.ndarray, k: int) -> np.ndarray:
-    """Return the class of each cluster, (k,), so that most rows are right."""
+    """Return the class of each cluster, (k,), by the one-to-one matching under which most rows are correct."""
     counts = np.zeros((k, k), dtype=int)
     np.add.at(counts, (labels, classes), 1)
     return linear_sum_assignment(-counts)[1]
 
 
-def run_graph_growth(sizes: Sequence[int]) -> None:
-    """CPU seconds, memory and ACC of a fit from disk as rows grow, each in a process of its own."""
-    for n_rows in sizes:
-        case = {"rows": n_rows, "columns": _COLUMNS}
-        if is_recorded("graph-growth", case):
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "rows.npy"
-            write_planted(path, n_rows, _COLUMNS)
-            found = measured_apart("-m", "benchmarks.graph", path)
-        add_record("graph-growth", {**case, **found, "machine": machine()})
-        print({**case, **found}, flush=True)
-
-
-def run_reliability(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
-    """How many rows are right at each level of confidence."""
-    for name in names:
-        views, truth = SETS[name].load(folder)
-        k = len(np.unique(truth))
-        classes = np.unique(truth, return_inverse=True)[1]
-        for seed in seeds:
-            case = {"data": name, "seed": seed}
-            if is_recorded("graph-confidence", case):
-                continue
-            model = GraphClustering(k, random_state=seed).fit(views)
-            right = named_clusters(model.labels_, classes, k)[model.labels_] == classes
-            place = np.digitize(model.confidence_, BINS[1:-1])
-            bins = [
-                [int(own.sum()), float(model.confidence_[own].sum()), int(right[own].sum())]
-                for own in (place == b for b in range(len(BINS) - 1))
-            ]
-            add_record("graph-confidence", {**case, "bins": bins, "machine": machine()})
-            print(case, bins, flush=True)
-
-
-def _one_size(path: str) -> None:
+def _fit_file(path: str) -> None:
     rows = np.load(path, mmap_mode="r")
     with measured() as costs:
         model = GraphClustering(20, random_state=0).fit(as_views(rows))
@@ -172,4 +163,4 @@ def _one_size(path: str) -> None:
 
 
 if __name__ == "__main__":
-    _one_size(sys.argv[1])
+    _fit_file(sys.argv[1])

@@ -1,4 +1,4 @@
-"""FUCSMF: how far a few labels carry, beside scikit-learn's LabelSpreading and the harmonic solution."""
+"""FUCSMF with few labels, against scikit-learn's LabelSpreading and the harmonic solution."""
 
 # n rows, m anchors, c classes
 
@@ -20,7 +20,7 @@ from benchmarks.making import make
 from benchmarks.records import add_record, is_recorded, machine, measured, read_records
 from benchmarks.sets import SETS
 from coterie import FUCSMF
-from coterie.data.autoscale import fit_scaler
+from coterie.data.scaling import fit_table_scaler
 from coterie.methods.fucsmf.problem import AnchorGraph
 
 COUNTS = (1, 5, 10, 0.3)
@@ -39,7 +39,7 @@ def run_labels(names: Sequence[str], n_draws: int, folder: Path, *, tag: str, pa
             if is_recorded(tag, case):
                 continue
             if peers is None:
-                peers = _spreading(fit_scaler(views, "auto").transform(views.read(slice(None)))[0])
+                peers = _spreading(fit_table_scaler(views, "auto").transform(views.read(slice(None)))[0])
             scores: dict[str, list[float]] = {}
             with measured() as costs:
                 for y in draws(classes, count, n_draws):
@@ -53,9 +53,9 @@ def run_labels(names: Sequence[str], n_draws: int, folder: Path, *, tag: str, pa
                 **case,
                 "rows": views.n_rows,
                 "anchors": model.anchors_.counts,
-                "metric": [one.space.kind for one in model.anchors_.parts],
-                "accuracy": {key: round(float(np.mean(one)), 4) for key, one in scores.items()},
-                "deviation": {key: round(float(np.std(one)), 4) for key, one in scores.items()},
+                "metric": [part.space.kind for part in model.anchors_.parts],
+                "accuracy": {key: round(float(np.mean(values)), 4) for key, values in scores.items()},
+                "deviation": {key: round(float(np.std(values)), 4) for key, values in scores.items()},
                 "gradient": model.gradient_,
                 **costs,
                 "machine": machine(),
@@ -110,11 +110,11 @@ def harmonic(graph: AnchorGraph, y: np.ndarray) -> np.ndarray:
 def _spreading(X: np.ndarray) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
     """Return scikit-learn's LabelSpreading in several settings, each with its graph made once."""
     near = kneighbors_graph(X, 7, mode="connectivity", include_self=True)
-    found = {f"LabelSpreading knn 7, {alpha}": _peer(X, near, alpha) for alpha in (0.2, 0.9, 0.99)}
+    peers = {f"LabelSpreading knn 7, {alpha}": _peer(X, near, alpha) for alpha in (0.2, 0.9, 0.99)}
     if len(X) <= _DENSE_ROWS:
         squares = pairwise_distances(X, metric="sqeuclidean")
-        found["LabelSpreading rbf"] = _peer(X, np.exp(-10 * squares / np.median(squares)), 0.2)
-    return found
+        peers["LabelSpreading rbf"] = _peer(X, np.exp(-10 * squares / np.median(squares)), 0.2)
+    return peers
 
 
 def _peer(X: np.ndarray, affinity: Any, alpha: float) -> Callable[[np.ndarray], np.ndarray]:
@@ -128,10 +128,10 @@ def _peer(X: np.ndarray, affinity: Any, alpha: float) -> Callable[[np.ndarray], 
 def print_labels(tag: str) -> None:
     """Print the records: FUCSMF, the harmonic solution, and the best LabelSpreading in hindsight."""
     table = Table("data", "labels", "FUCSMF", "sd", "harmonic", "best LabelSpreading", "which")
-    for one in read_records(tag):
-        scores = one["accuracy"]
+    for record in read_records(tag):
+        scores = record["accuracy"]
         best = max((name for name in scores if name.startswith("Label")), key=lambda name: scores[name])
-        shown = [scores["FUCSMF"], one["deviation"]["FUCSMF"], scores["harmonic"], scores[best]]
+        shown = [scores["FUCSMF"], record["deviation"]["FUCSMF"], scores["harmonic"], scores[best]]
         which = best.removeprefix("LabelSpreading ")
-        table.add_row(one["data"], str(one["labels"]), *(f"{value:.3f}" for value in shown), which)
+        table.add_row(record["data"], str(record["labels"]), *(f"{value:.3f}" for value in shown), which)
     Console(width=110).print(table)

@@ -14,7 +14,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import contrast, speed
-from benchmarks.records import add_record, machine
+from benchmarks.records import save_record
 from coterie import MVSIB, PCX, LargeMvCNet, SSCNet
 from coterie.engine.loop import Loop
 
@@ -26,11 +26,11 @@ _SHORT = {"max_epochs": _EPOCHS, "scale": "none", "random_state": 0}
 def run_limit(n_rows: int = 5000, tag: str = "limit") -> None:
     """Measure the peak, every method's training steps and the bare loops; print and keep the shares."""
     several = contrast.planted(n_rows)
-    one = several[0]
+    first = several[0]
     model = MVSIB(10, batch_size=speed.BATCH)
     fits: dict[str, Callable[[], Any]] = {
-        "PCX": lambda: PCX(10, hidden=speed.HIDDEN, **_SHORT).fit(one),
-        "SSCNet": lambda: SSCNet(10, **_SHORT).fit(one),
+        "PCX": lambda: PCX(10, hidden=speed.HIDDEN, **_SHORT).fit(first),
+        "SSCNet": lambda: SSCNet(10, **_SHORT).fit(first),
         "MVSIB": lambda: MVSIB(10, **_SHORT).fit(several),
         "LargeMvCNet": lambda: LargeMvCNet(10, **_SHORT).fit(several),
     }
@@ -46,8 +46,7 @@ def _keep(tag: str, method: str, what: str, n_rows: int, rate: float) -> None:
     peak = speed.matmul_peak(_PRODUCT, timed=_timed)
     record = {"method": method, "what": what, "rows": n_rows, "gflops": round(rate, 1)}
     record |= {"peak_gflops": round(peak, 1), "share_of_peak": round(rate / peak, 3)}
-    add_record(tag, {**record, "machine": machine()})
-    print(record, flush=True)
+    save_record(tag, record)
 
 
 def steps_rate(fit: Callable[[], Any]) -> float:
@@ -71,17 +70,17 @@ def whole_rate(epoch: Callable[[], Any]) -> float:
 @contextmanager
 def _watched(measure: Callable[[Callable[[], Any]], float]) -> Iterator[list[float]]:
     """Yield a list that gets what `measure` says of each step of the training loop."""
-    found: list[float] = []
+    values: list[float] = []
     plain = Loop.step
 
     def step(loop: Loop, batch: Any) -> Any:
         result: list[Any] = []
-        found.append(measure(lambda: result.append(plain(loop, batch))))
+        values.append(measure(lambda: result.append(plain(loop, batch))))
         return result[0]
 
     Loop.step = step  # type: ignore[method-assign]
     try:
-        yield found
+        yield values
     finally:
         Loop.step = plain  # type: ignore[method-assign]
 

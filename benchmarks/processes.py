@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.records import add_record, machine, measured_apart
+from benchmarks.records import measured_apart, save_record
 from benchmarks.turns import EPOCHS, WIDTH
 from coterie.metrics import accuracy
 
@@ -39,21 +39,20 @@ def run_processes(names: Sequence[str], n_rows: int, batch_size: int, rounds: in
             params |= {"n_layers": 1} if name == "largemvcnet" else {"max_epochs": EPOCHS}
             turns = [_measure(name, path, params) for _ in range(rounds)]
             seconds = [np.concatenate([turn[way]["seconds"] for turn in turns]) for way in _WAYS]
-            one, threads, two = (n_rows / float(np.median(each)) for each in seconds)
+            single, threads, two = (n_rows / float(np.median(each)) for each in seconds)
             record = {
                 "method": name,
                 "rows": n_rows,
                 "batch_size": batch_size,
                 "epochs": sum(len(turn["two"]["seconds"]) for turn in turns),
-                "rows_per_second": round(one),
+                "rows_per_second": round(single),
                 "rows_per_second_of_two_threads": round(threads),
                 "rows_per_second_of_two_processes": round(two),
                 "same_clusters": round(
                     accuracy(*(np.array(turns[0][way]["labels"]) for way in ("one", "two"))), 4
                 ),
             }
-            print(record, flush=True)
-            add_record("processes", {**record, "machine": machine()})
+            save_record("processes", record)
 
 
 def _measure(name: str, path: Path, params: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -92,18 +91,12 @@ def run_hosts(names: Sequence[str]) -> None:
                 for rank, host in enumerate(_HOSTS)
             ]
             codes = [part.wait() for part in parts]
-            one, two = (
+            single, two = (
                 np.loadtxt(f"{folder}/{name}-{how}/labels.csv", delimiter=",", skiprows=1)[:, 1].astype(int)
                 for how in ("one", "two")
             )
-            record = {
-                "method": name,
-                "hosts": 2,
-                "exit_codes": codes,
-                "same_clusters": round(accuracy(one, two), 4),
-            }
-            print(record, flush=True)
-            add_record("hosts", {**record, "machine": machine()})
+            same = round(accuracy(single, two), 4)
+            save_record("hosts", {"method": name, "hosts": 2, "exit_codes": codes, "same_clusters": same})
 
 
 def _short(name: str) -> list[str]:
@@ -126,7 +119,7 @@ def _host_env(host: str) -> dict[str, str]:
 
 @contextmanager
 def _two_hosts() -> Iterator[None]:
-    """Make two network namespaces with a cable between them; they need root, and are gone afterwards."""
+    """Create two connected network namespaces for the block; needs root."""
     names = list(_HOSTS)
     try:
         for name in names:

@@ -1,6 +1,6 @@
-"""Results as JSON lines: one file a question, one record a run, written after every run so that work can go on.
+"""Results as JSON lines: one file per question, one record per run, written after every run so that work can resume.
 
-A record names its commit and its machine; what is known of a machine, with versions, is in `machines.jsonl`, once.
+A record names its commit and its machine, which `machines.jsonl` describes with its versions.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import hashlib
 import json
 import os
 import platform
+import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -26,13 +27,13 @@ _MACHINES = "machines"
 
 
 def read_records(name: str) -> list[dict[str, Any]]:
-    """Return the records of a file, with what is known of their machines; none where there is no file yet."""
-    machines = {one.pop("id"): one for one in _lines(_MACHINES)}
-    found = []
-    for one in _lines(name):
-        block = {**machines[one.pop("machine")], "commit": one.pop("commit")}
-        found.append({**one, "machine": block})
-    return found
+    """Return the records of a file with their machines; none where there is no file yet."""
+    machines = {block.pop("id"): block for block in _lines(_MACHINES)}
+    records = []
+    for line in _lines(name):
+        block = {**machines[line.pop("machine")], "commit": line.pop("commit")}
+        records.append({**line, "machine": block})
+    return records
 
 
 def write_records(name: str, records: list[dict[str, Any]]) -> None:
@@ -40,8 +41,8 @@ def write_records(name: str, records: list[dict[str, Any]]) -> None:
     lines = []
     for record in records:
         block = dict(record["machine"])
-        one = {key: value for key, value in record.items() if key != "machine"}
-        lines.append({**one, "commit": block.pop("commit"), "machine": _machine_id(block)})
+        results = {key: value for key, value in record.items() if key != "machine"}
+        lines.append({**results, "commit": block.pop("commit"), "machine": _machine_id(block)})
     _write_lines(name, lines)
 
 
@@ -51,12 +52,59 @@ def add_record(name: str, record: dict[str, Any]) -> None:
         write_records(name, [*read_records(name), record])
 
 
+def save_record(name: str, record: dict[str, Any]) -> None:
+    """Add a record of this machine to a file, and print it."""
+    add_record(name, {**record, "machine": machine()})
+    print({key: value for key, value in record.items() if key != "settings"}, flush=True)
+
+
+def record_cases(
+    name: str, cases: Iterable[dict[str, Any]], measure: Callable[[dict[str, Any]], Mapping[str, Any]]
+) -> None:
+    """Measure each case that a file has no record of, and save the case with what was measured."""
+    for case in cases:
+        if not is_recorded(name, case):
+            save_record(name, {**case, **measure(case)})
+
+
+def seeded_cases(names: Iterable[str], seeds: Iterable[int]) -> list[dict[str, Any]]:
+    """Return a case for each data set and seed.
+
+    Examples
+    --------
+    >>> seeded_cases(["usps"], range(2))
+    [{'data': 'usps', 'seed': 0}, {'data': 'usps', 'seed': 1}]
+    """
+    return [{"data": name, "seed": seed} for name in names for seed in seeds]
+
+
+def print_means(
+    title: str,
+    records: Iterable[dict[str, Any]],
+    keys: Iterable[str],
+    scores: Mapping[str, Callable[[dict[str, Any]], float]],
+) -> None:
+    """Print a table of the means (and standard deviations) of scores over the records that agree in some keys."""
+    from rich.console import Console
+    from rich.table import Table
+
+    keys, groups = tuple(keys), {}
+    for record in records:
+        groups.setdefault(tuple(str(record[key]) for key in keys), []).append(record)
+    table = Table(*keys, "runs", *scores, title=title)
+    for case, runs in groups.items():
+        columns = [[score(record) for record in runs] for score in scores.values()]
+        cells = [f"{statistics.fmean(column):.3f} ({statistics.pstdev(column):.3f})" for column in columns]
+        table.add_row(*case, str(len(runs)), *cells)
+    Console(width=140).print(table)
+
+
 def _machine_id(block: dict[str, Any]) -> str:
-    """Return what records call a machine, which is noted if it is new."""
+    """Return the id of a machine, which is written down if it is new."""
     name = hashlib.sha256(json.dumps(block, sort_keys=True).encode()).hexdigest()[:8]
     with _locked(_MACHINES):
         known = _lines(_MACHINES)
-        if all(one["id"] != name for one in known):
+        if all(line["id"] != name for line in known):
             _write_lines(_MACHINES, [*known, {"id": name, **block}])
     return name
 
@@ -69,7 +117,7 @@ def _lines(name: str) -> list[dict[str, Any]]:
 def _write_lines(name: str, lines: list[dict[str, Any]]) -> None:
     RESULTS.mkdir(exist_ok=True)
     with atomic_path(RESULTS / f"{name}.jsonl") as draft:
-        draft.write_text("".join(json.dumps(one) + "\n" for one in lines))
+        draft.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 @contextmanager
@@ -81,12 +129,12 @@ def _locked(name: str) -> Iterator[None]:
 
 
 def is_recorded(name: str, case: dict[str, Any]) -> bool:
-    """Say whether a file has a record of this case."""
-    return any(case.items() <= one.items() for one in read_records(name))
+    """Return whether a file has a record of this case."""
+    return any(case.items() <= record.items() for record in read_records(name))
 
 
 def measured_apart(*arguments: object, env: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Run Python with these arguments in a process of its own, whose peak of memory is its own; return its JSON."""
+    """Return the JSON that Python prints with these arguments, run in a new process for its own peak memory."""
     command = [sys.executable, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     if done.returncode:
@@ -95,8 +143,8 @@ def measured_apart(*arguments: object, env: Mapping[str, str] | None = None) -> 
 
 
 def machine() -> dict[str, Any]:
-    """Return what a figure depends on beside the code."""
-    import torch  # here, for the workers of the fuzzing, which do without
+    """Return the hardware, versions and commit that a figure depends on."""
+    import torch  # here, for the workers of the fuzzing do without it
 
     return {
         "cores": os.cpu_count(),
@@ -108,11 +156,11 @@ def machine() -> dict[str, Any]:
 
 
 def _peer_versions() -> dict[str, str]:
-    found = {}
+    installed = {}
     for package in ("clustpy", "imml"):
         with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+            installed[package] = version(package)
+    return installed
 
 
 def commit() -> str:
@@ -126,7 +174,7 @@ def commit() -> str:
 def measured() -> Iterator[dict[str, float]]:
     """Fill a mapping with the seconds, the CPU seconds and the peak memory of the block."""
     costs: dict[str, float] = {}
-    with suppress(OSError):  # the peak so far is forgotten; some containers forbid it
+    with suppress(OSError):  # resets the peak; some containers forbid it
         Path("/proc/self/clear_refs").write_text("5")
     wall, cpu = time.perf_counter(), time.process_time()
     yield costs
@@ -136,10 +184,7 @@ def measured() -> Iterator[dict[str, float]]:
 
 
 def peak_mb(process: int | str = "self") -> float:
-    """Return the most memory a process has had resident, in MB.
-
-    From /proc: getrusage's figure survives exec, so a child would report what its parent had.
-    """
+    """Return the peak resident memory of a process in MB, from /proc: getrusage's figure is inherited over exec."""
     status = Path("/proc") / str(process) / "status"
     for line in status.read_text().splitlines():
         if line.startswith("VmHWM:"):

@@ -6,16 +6,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks.accuracy import settings_of
 from benchmarks.making import make
-from benchmarks.records import add_record, is_recorded, machine, measured, read_records
+from benchmarks.records import is_recorded, measured, print_means, read_records, save_record
 from benchmarks.sets import SETS, cut_classes
 from coterie import MVSIB, as_views
 from coterie.data import Views
@@ -46,7 +45,8 @@ def run_robustness(
             model = disturbed(make(estimator, len(np.unique(truth)), random_state=seed, **params), share)
             with measured() as costs:
                 model.fit(given)
-            _keep("robustness", case, {"accuracy": round(accuracy(truth, model.labels_), 4)}, costs)
+            score = round(accuracy(truth, model.labels_), 4)
+            save_record("robustness", {**case, "accuracy": score, **costs})
     _print("robustness", estimator, params, ("noise", "share", "level"), ("accuracy",))
 
 
@@ -60,7 +60,7 @@ def _noises(views: Views, seed: int) -> Iterator[tuple[dict[str, Any], Views, fl
 
 
 def disturbed(model: MVSIB, share: float) -> MVSIB:
-    """Let a share of every row's neighbours be replaced at random in each epoch of a fit that has clusters."""
+    """Replace a share of every row's neighbours at random in each epoch after the warm-up."""
     make_task = model._make_task
 
     def make_disturbed(params: Mapping[str, Any], parts: Parts) -> MVSIBTask:
@@ -111,14 +111,14 @@ def run_imbalance(
         views, truth, small = cut_classes(*SETS[name].load(folder), seed=seed)
         with measured() as costs:
             model = make(estimator, len(np.unique(truth)), random_state=seed, **params).fit(views)
-        _keep("imbalance", case, recalls(truth, model.labels_, small), costs)
+        save_record("imbalance", {**case, **recalls(truth, model.labels_, small), **costs})
     _print("imbalance", estimator, params, (), ("minority_recall", "rest_accuracy"))
 
 
 def recalls(truth: np.ndarray, labels: np.ndarray, small: np.ndarray) -> dict[str, float]:
     """Return the mean recall of the small classes, and the share of the other rows in the cluster of their class.
 
-    Clusters stand for classes as the best one-to-one matching of all rows says.
+    Clusters are matched with classes one to one over all rows.
     """
     named = matching(truth, labels)
     hit = np.array([named.get(label) for label in labels.tolist()], dtype=object) == truth
@@ -132,21 +132,11 @@ def _case(estimator: Any, params: dict[str, Any], case: dict[str, Any]) -> dict[
     return {"method": estimator.__name__, "settings": settings_of(estimator, params), **case}
 
 
-def _keep(tag: str, case: dict[str, Any], scores: dict[str, float], costs: dict[str, float]) -> None:
-    add_record(tag, {**case, **scores, **costs, "machine": machine()})
-    print({name: value for name, value in case.items() if name != "settings"}, scores, flush=True)
-
-
 def _print(
     tag: str, estimator: Any, params: dict[str, Any], keys: Sequence[str], scores: Sequence[str]
 ) -> None:
     """Print the means over seeds of the records of a method with these parameters."""
-    runs: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for one in read_records(tag):
-        if (one["method"], one["params"]) == (estimator.__name__, params):
-            runs.setdefault((one["data"], *(one[key] for key in keys)), []).append(one)
-    table = Table("data", *keys, "seeds", *scores, title=f"{tag}, {estimator.__name__} {params or ''}")
-    for case, found in runs.items():
-        means = [f"{np.mean([one[score] for one in found]):.3f}" for score in scores]
-        table.add_row(*("" if key is None else str(key) for key in case), str(len(found)), *means)
-    Console(width=120).print(table)
+    of = (estimator.__name__, params)
+    records = [record for record in read_records(tag) if (record["method"], record["params"]) == of]
+    title = f"{tag}, {estimator.__name__} {params or ''}"
+    print_means(title, records, ("data", *keys), {score: itemgetter(score) for score in scores})

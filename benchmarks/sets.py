@@ -1,4 +1,4 @@
-"""The data sets that the methods are measured on, read where they lie."""
+"""The data sets that the methods are measured on."""
 
 from __future__ import annotations
 
@@ -16,13 +16,10 @@ DEFAULT_FOLDER = Path(__file__).parents[2] / "shared" / "datasets"
 
 @dataclass(frozen=True)
 class BenchmarkSet:
-    """A data set with its name on disk, the rows used, and the baselines of the project's brief.
+    """A data set: its file, the rows used, and the ACC of three baselines of the project's brief.
 
-    Attributes
-    ----------
-    kmeans, anchor, knn : float
-        ACC of k-means on the views side by side, of the anchor-graph and of the kNN-graph baseline (l2-normalised
-        rows, mean of three seeds), as measured before the project began.
+    The baselines are k-means on the concatenated views, an anchor graph and a kNN graph (l2-normalised rows, mean of
+    three seeds).
     """
 
     name: str
@@ -77,14 +74,11 @@ SEVERAL = (
 )
 
 BUILT_IN = (BenchmarkSet("multiview-digits", None, None, None, None, None),)
-SETS = {one.name: one for one in (*SINGLE, *LARGE, *SEVERAL, *BUILT_IN)}
+SETS = {data.name: data for data in (*SINGLE, *LARGE, *SEVERAL, *BUILT_IN)}
 
 
 def unit_tables(views: Views, mask: np.ndarray) -> list[np.ndarray]:
-    """Return views whose rows have unit length, with the mean of the others where a view is missing.
-
-    The views weigh the same however many rows of zeros they have.
-    """
+    """Return views with rows of unit length, mean-imputed where a view is missing, and of equal mean square."""
     blocks = []
     for v, block in enumerate(views.read(slice(None))):
         scaled = unit_rows(block)
@@ -95,18 +89,25 @@ def unit_tables(views: Views, mask: np.ndarray) -> list[np.ndarray]:
     return blocks
 
 
+def held_out(n_rows: int, seed: int, share: float = 0.2) -> tuple[np.ndarray, np.ndarray]:
+    """Draw the rows that are held out and those that are fitted, both ascending.
+
+    Examples
+    --------
+    >>> [len(rows) for rows in held_out(10, seed=0)]
+    [2, 8]
+    """
+    order = np.random.default_rng(seed).permutation(n_rows)
+    n_new = int(share * n_rows)
+    return np.sort(order[:n_new]), np.sort(order[n_new:])
+
+
 def cut_classes(
     views: Views, truth: np.ndarray, *, n_classes: int = 3, share: float = 0.05, seed: int
 ) -> tuple[Views, np.ndarray, np.ndarray]:
-    """Cut some classes, drawn with the seed, to a share of their rows; at least two stay of each.
+    """Reduce `n_classes` random classes to a share of their rows, at least two each.
 
-    Returns
-    -------
-    views : Views
-        What is left, in the old order.
-    truth : ndarray
-    small : ndarray of shape (n_classes,)
-        The classes that were cut.
+    Returns the views and classes that are left, and the classes that were reduced.
     """
     rng = np.random.default_rng([seed, 13])
     small = rng.choice(np.unique(truth), n_classes, replace=False)

@@ -91,7 +91,7 @@ def run_solve(folder: Path, n_anchors: int, name: str = "mnist") -> None:
 
 
 def _graph(model: FUCSMF, views: Any) -> dict[str, Any]:
-    """Time the graph beside the matrix products it cannot do without: rows times axes times anchors.
+    """Time the graph and the matrix products it needs at least: rows times axes times anchors.
 
     The paper compares rows with anchors in all their columns; those products are timed too.
     """
@@ -125,7 +125,7 @@ def _solvers(graph: AnchorGraph, known: Supervision, settings: FUCSMFOptions) ->
     seconds, answer = _timed(
         lambda: solve(AnchorGraph.of(graph.weights), known, n_classes, settings), times=3
     )
-    found = {"solve": seconds, "steps": len(answer.minimum.history)}
+    figures = {"solve": seconds, "steps": len(answer.minimum.history)}
     problem = RowSpace(graph.weights, known.codes, settings.smoothness)
     zero = np.zeros(int(problem.free.sum()) * n_classes)
     target = float(np.abs(problem.value_and_gradient(answer.rows[problem.free].ravel())[1]).max())
@@ -140,13 +140,13 @@ def _solvers(graph: AnchorGraph, known: Supervision, settings: FUCSMFOptions) ->
             )
         )
         gap = other.fun + graph.squared_norm - answer.minimum.value
-        found |= {
+        figures |= {
             f"{method} over the rows": seconds,
             f"{method} evaluations": problem.evaluations,
             f"{method} objective less ours": gap,
-            f"{method} / solve": round(seconds / found["solve"], 1),
+            f"{method} / solve": round(seconds / figures["solve"], 1),
         }
-    return found
+    return figures
 
 
 def _refinements(model: FUCSMF, classes: np.ndarray, y: np.ndarray) -> dict[str, Any]:

@@ -111,7 +111,7 @@ def run_speed(n_rows: int = 14_000, rounds: int = 3) -> None:
         {
             "what": "seconds per row and epoch, relative to the smallest",
             "rows": list(sizes),
-            "relative": [round(one / per_row[0], 3) for one in per_row],
+            "relative": [round(value / per_row[0], 3) for value in per_row],
         }
     )
     print(records[-1], flush=True)

@@ -1,4 +1,4 @@
-"""SSCNet beside spectral clustering: new rows, the eigen-layers' trace, and cost as rows grow."""
+"""SSCNet against spectral clustering: new rows, the trace of the eigen-layers, and cost as rows grow."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.peers.classic import spectral
-from benchmarks.records import add_record, is_recorded, machine, measured, measured_apart
-from benchmarks.sets import SETS
+from benchmarks.records import measured, measured_apart, record_cases, save_record, seeded_cases
+from benchmarks.sets import SETS, held_out
 from coterie import SSCNet, SSCNetOptions, as_views
 from coterie.metrics import accuracy
 
-_HELD_OUT = 0.2
 _ALONE = 50
 _GROUPS, WIDTH, _DIMENSION = 10, 200, 5
 _EXACT_ROWS = 10_000
@@ -26,70 +25,60 @@ _NEIGHBOURS = 10
 
 
 def run_new_rows(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
-    """Hold a fifth of the rows out; compare their accuracy with that of the rest, and a row alone with its batch."""
-    for name in names:
-        for seed in seeds:
-            case = {"data": name, "seed": seed}
-            if is_recorded("new-rows", case):
-                continue
-            views, truth = SETS[name].load(folder)
-            order = np.random.default_rng(seed).permutation(views.n_rows)
-            n_new = int(_HELD_OUT * views.n_rows)
-            new, known = np.sort(order[:n_new]), np.sort(order[n_new:])
-            model = SSCNet(len(np.unique(truth)), random_state=seed).fit(views.select(known))
-            labels = model.predict(views.select(new))
-            some = slice(None, None, max(1, n_new // _ALONE))
-            alone = [int(model.predict(views.select(new[i : i + 1]))[0]) for i in range(n_new)[some]]
-            record = {
-                **case,
-                "rows": len(known),
-                "new_rows": n_new,
-                "accuracy": round(accuracy(truth[known], model.labels_), 4),
-                "new_accuracy": round(_carried_over(truth, known, new, model.labels_, labels), 4),
-                "alone_equals_batch": bool((labels[some] == alone).all()),
-            }
-            add_record("new-rows", {**record, "machine": machine()})
-            print(record, flush=True)
+    """ACC of a held-out fifth and of the fitted rows, and whether a row alone gets the label it gets in a batch."""
+
+    def measure(case: dict[str, Any]) -> dict[str, Any]:
+        views, truth = SETS[case["data"]].load(folder)
+        new, fitted = held_out(views.n_rows, case["seed"])
+        model = SSCNet(len(np.unique(truth)), random_state=case["seed"]).fit(views.select(fitted))
+        labels = model.predict(views.select(new))
+        some = slice(None, None, max(1, len(new) // _ALONE))
+        alone = [int(model.predict(views.select([row]))[0]) for row in new[some]]
+        return {
+            "rows": len(fitted),
+            "new_rows": len(new),
+            "accuracy": round(accuracy(truth[fitted], model.labels_), 4),
+            "new_accuracy": round(_carried_over(truth, fitted, new, model.labels_, labels), 4),
+            "alone_equals_batch": bool((labels[some] == alone).all()),
+        }
+
+    record_cases("new-rows", seeded_cases(names, seeds), measure)
 
 
 def _carried_over(
     truth: np.ndarray, known: np.ndarray, new: np.ndarray, old_labels: np.ndarray, new_labels: np.ndarray
 ) -> float:
-    """Return the accuracy of new rows when clusters stand for the classes that the known rows gave them."""
+    """Return the accuracy of new rows under the matching of clusters and classes of the known rows."""
     whole = accuracy(np.concatenate([truth[known], truth[new]]), np.concatenate([old_labels, new_labels]))
     hits = whole * len(truth) - accuracy(truth[known], old_labels) * len(known)
     return hits / len(new)
 
 
 def run_spectral(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
-    """Compare the trace of the eigen-layers with the exact optimum, and ACC with exact spectral clustering."""
-    for name in names:
-        for seed in seeds:
-            case = {"data": name, "seed": seed}
-            if is_recorded("spectral", case):
-                continue
-            views, truth = SETS[name].load(folder)
-            k = len(np.unique(truth))
-            with measured() as costs:
-                model = SSCNet(k, random_state=seed).fit(views)
-            with measured() as exact_costs:
-                exact = spectral(views.read(slice(None)), k, seed, n_neighbors=_NEIGHBOURS)
-            record = {
-                **case,
-                "accuracy": round(accuracy(truth, model.labels_), 4),
-                "seconds": costs["seconds"],
-                "exact_accuracy": round(accuracy(truth, exact), 4),
-                "exact_seconds": exact_costs["seconds"],
-                **_trace_of(model),
-                "last_epoch": {
-                    key: round(value, 5) if isinstance(value, float) else value
-                    for key, value in model.history_[-1].items()
-                },
-                "zeros": round(float(model.sparsity_.mean()), 4),
-                "reconstruction_error": round(float(model.reconstruction_.mean()), 4),
-            }
-            add_record("spectral", {**record, "machine": machine()})
-            print(record, flush=True)
+    """Compare the trace of the eigen-layers with its optimum, and ACC with exact spectral clustering."""
+
+    def measure(case: dict[str, Any]) -> dict[str, Any]:
+        views, truth = SETS[case["data"]].load(folder)
+        k = len(np.unique(truth))
+        with measured() as costs:
+            model = SSCNet(k, random_state=case["seed"]).fit(views)
+        with measured() as exact_costs:
+            exact = spectral(views.read(slice(None)), k, case["seed"], n_neighbors=_NEIGHBOURS)
+        last = model.history_[-1].items()
+        return {
+            "accuracy": round(accuracy(truth, model.labels_), 4),
+            "seconds": costs["seconds"],
+            "exact_accuracy": round(accuracy(truth, exact), 4),
+            "exact_seconds": exact_costs["seconds"],
+            **_trace_of(model),
+            "last_epoch": {
+                key: round(value, 5) if isinstance(value, float) else value for key, value in last
+            },
+            "zeros": round(float(model.sparsity_.mean()), 4),
+            "reconstruction_error": round(float(model.reconstruction_.mean()), 4),
+        }
+
+    record_cases("spectral", seeded_cases(names, seeds), measure)
 
 
 def _trace_of(model: SSCNet) -> dict[str, Any]:
@@ -107,7 +96,7 @@ def _trace_of(model: SSCNet) -> dict[str, Any]:
 
 
 def run_growth(sizes: Sequence[int], epochs: int) -> None:
-    """Cost of a fit from disk as rows grow at fixed landmarks, beside exact spectral clustering where it fits.
+    """Cost of a fit from disk as rows grow at fixed landmarks, and of exact spectral clustering where it fits.
 
     CPU seconds of one thread (OMP_NUM_THREADS=1) do not depend on what else the machine does.
     """
@@ -116,11 +105,10 @@ def run_growth(sizes: Sequence[int], epochs: int) -> None:
             path = Path(folder) / "rows.npy"
             write_subspaces(path, n_rows)
             for method in ("SSCNet", "exact")[: 2 if n_rows <= _EXACT_ROWS else 1]:
-                found = measured_apart("-m", "benchmarks.subspaces", path, method, epochs)
-                record = {"rows": n_rows, "method": method, "epochs": epochs, **found}
-                record["cpu_microseconds_a_row"] = round(1e6 * found["cpu_seconds"] / n_rows, 1)
-                add_record("growth", {**record, "machine": machine()})
-                print(record, flush=True)
+                record = {"rows": n_rows, "method": method, "epochs": epochs}
+                record |= measured_apart("-m", "benchmarks.subspaces", path, method, epochs)
+                record["cpu_microseconds_a_row"] = round(1e6 * record["cpu_seconds"] / n_rows, 1)
+                save_record("growth", record)
 
 
 def write_subspaces(path: Path, n_rows: int) -> None:

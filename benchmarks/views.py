@@ -8,17 +8,26 @@ import json
 import sys
 import tempfile
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from rich.console import Console
-from rich.table import Table
 from scipy import sparse
 from sklearn.cluster import KMeans
 
 from benchmarks.accuracy import settings_of
-from benchmarks.records import add_record, is_recorded, machine, measured, measured_apart, read_records
+from benchmarks.records import (
+    is_recorded,
+    measured,
+    measured_apart,
+    print_means,
+    read_records,
+    record_cases,
+    save_record,
+    seeded_cases,
+)
 from benchmarks.sets import SETS, unit_tables
 from coterie import LargeMvCNet, amputate, as_views
 from coterie.data import Views
@@ -36,7 +45,7 @@ CLUSTERS = 10
 def run_missing(
     names: Sequence[str], seeds: Sequence[int], folder: Path, method: str = "largemvcnet"
 ) -> None:
-    """ACC of a method as views go missing, beside k-means on views whose gaps were filled with the mean."""
+    """ACC of a method as views go missing, and of k-means on mean-imputed views."""
     estimator = find_method(method).load()
     tag = "missing" if estimator is LargeMvCNet else f"missing-{method}"
     for name in names:
@@ -55,9 +64,9 @@ def run_missing(
                 estimator.__name__: round(accuracy(truth, model.labels_), 4),
                 **_peers(views, mask, truth, seed),
             }
-            add_record(tag, {**case, **scores, "machine": machine()})
-            print(name, reading, rate, seed, scores, flush=True)
-    _print_missing(tag, estimator.__name__)
+            save_record(tag, {**case, **scores})
+    scores = {name: itemgetter(name) for name in (estimator.__name__, "k-means", "k-means, unit rows")}
+    print_means("ACC with missing views", read_records(tag), ("data", "reading", "rate"), scores)
 
 
 def _peers(views: Views, mask: np.ndarray, truth: np.ndarray, seed: int) -> dict[str, float]:
@@ -77,11 +86,11 @@ def _cases(n_views: int, seeds: Sequence[int]) -> list[tuple[str, float, int]]:
     """Return the readings, rates and seeds; entry by entry only what leaves each row a view."""
     most = (n_views - 1) / n_views
     entries = [("entries", rate) for rate in RATES[1:] if rate <= most]
-    return [(*one, seed) for one in [*(("rows", rate) for rate in RATES), *entries] for seed in seeds]
+    return [(*case, seed) for case in [*(("rows", rate) for rate in RATES), *entries] for seed in seeds]
 
 
 def _standardised(views: Views, mask: np.ndarray) -> np.ndarray:
-    """Return standardised views side by side with the mean where a view is missing."""
+    """Return the concatenated standardised views, mean-imputed where a view is missing."""
     blocks = []
     for v, block in enumerate(views.read(slice(None))):
         own = block[mask[:, v]]
@@ -94,31 +103,31 @@ def _standardised(views: Views, mask: np.ndarray) -> np.ndarray:
 def run_corruption(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
     """ACC with a tenth of the first view replaced by noise five times as large, with and without the noise term.
 
-    Beside it the same rows with that view missing: what is left to somebody who knows which rows are spoilt.
+    Also with that view missing in those rows: the best that somebody who knows the corrupt rows could do.
     """
-    for name in names:
-        views, truth = SETS[name].load(folder)
-        for seed in seeds:
-            case = {"data": name, "seed": seed}
-            if is_recorded("corruption", case):
-                continue
-            spoilt, bad = corrupted(views, seed)
-            scores: dict[str, float] = {}
-            known = as_views(views.read(slice(None)), mask=_without_first(views, bad))
-            for noise in (True, False):
-                for kind, given in (("clean", views), ("spoilt", spoilt), ("removed", known)):
-                    if kind == "removed" and not noise:
-                        continue
-                    model = LargeMvCNet(len(np.unique(truth)), noise=noise, random_state=seed).fit(given)
-                    word = "with" if noise else "without"
-                    scores[f"{kind}, {word} noise term"] = round(accuracy(truth, model.labels_), 4)
-                    if noise and kind == "spoilt":
-                        found = model.noise_[:, 0]
-                        scores["precision"] = round(float(bad[found].mean()) if found.any() else 0.0, 4)
-                        scores["recall"] = round(float(found[bad].mean()), 4)
-            add_record("corruption", {**case, **scores, "machine": machine()})
-            print(case, scores, flush=True)
-    _print_corruption()
+
+    def measure(case: dict[str, Any]) -> dict[str, float]:
+        views, truth = SETS[case["data"]].load(folder)
+        corrupt, bad = corrupted(views, case["seed"])
+        scores: dict[str, float] = {}
+        known = as_views(views.read(slice(None)), mask=_without_first(views, bad))
+        for noise in (True, False):
+            for kind, given in (("clean", views), ("spoilt", corrupt), ("removed", known)):
+                if kind == "removed" and not noise:
+                    continue
+                model = LargeMvCNet(len(np.unique(truth)), noise=noise, random_state=case["seed"]).fit(given)
+                word = "with" if noise else "without"
+                scores[f"{kind}, {word} noise term"] = round(accuracy(truth, model.labels_), 4)
+                if noise and kind == "spoilt":
+                    detected = model.noise_[:, 0]
+                    scores["precision"] = round(float(bad[detected].mean()) if detected.any() else 0.0, 4)
+                    scores["recall"] = round(float(detected[bad].mean()), 4)
+        return scores
+
+    record_cases("corruption", seeded_cases(names, seeds), measure)
+    records = read_records("corruption")
+    scores = {name: itemgetter(name) for name in records[0] if name not in ("data", "seed", "machine")}
+    print_means("A tenth of the first view replaced by noise", records, ["data"], scores)
 
 
 def corrupted(views: Views, seed: int) -> tuple[Views, np.ndarray]:
@@ -138,61 +147,27 @@ def _without_first(views: Views, bad: np.ndarray) -> np.ndarray:
     return mask
 
 
-def _print_missing(tag: str, method: str) -> None:
-    who = (method, "k-means", "k-means, unit rows")
-    table = Table(
-        title=f"ACC with missing views: {method} (k-means on mean-filled views, columns or rows scaled)"
-    )
-    records = read_records(tag)
-    columns = list(dict.fromkeys((one["reading"], one["rate"]) for one in records))
-    for column in ("data", *(f"{reading} {rate:g}" for reading, rate in columns)):
-        table.add_column(column)
-    for name in dict.fromkeys(one["data"] for one in records):
-        cells = []
-        for reading, rate in columns:
-            runs = [r for r in records if (r["data"], r["reading"], r["rate"]) == (name, reading, rate)]
-            means = [f"{np.mean([r[one] for r in runs]):.3f}" for one in who] if runs else []
-            cells.append(f"{means[0]} ({means[1]}, {means[2]})" if means else "")
-        table.add_row(name, *cells)
-    Console(width=140).print(table)
-
-
-def _print_corruption() -> None:
-    table = Table(title="A tenth of the first view replaced by noise five times as large")
-    records = read_records("corruption")
-    names = [key for key in records[0] if key not in ("data", "seed", "machine")]
-    for column in ("data", *names):
-        table.add_column(column)
-    for name in dict.fromkeys(one["data"] for one in records):
-        runs = [r for r in records if r["data"] == name]
-        table.add_row(name, *(f"{np.mean([r[key] for r in runs]):.3f}" for key in names))
-    Console(width=140).print(table)
-
-
 def run_scale(rows: Sequence[int], sweeps: int) -> None:
-    """Cost of a streaming fit as rows grow, beside the bare products of the same shapes.
-
-    Beside those that all rows take part in, as before, and beside these and those of the start.
+    """Cost of a streaming fit as rows grow, as ratios to the bare products with all rows and to those with the start.
 
     CPU seconds of one thread (OMP_NUM_THREADS=1) do not depend on what else the machine does.
     """
     with tempfile.TemporaryDirectory() as folder:
         for n_rows in rows:
             write_views(Path(folder), n_rows)
-            found = measured_apart("-m", "benchmarks.views", folder, sweeps)
+            costs = measured_apart("-m", "benchmarks.views", folder, sweeps)
             record = {
                 "rows": n_rows,
                 "sweeps": sweeps,
-                **found,
-                "cpu_microseconds_a_row": round(1e6 * found["cpu_seconds"] / n_rows, 2),
-                "ratio_to_bare_products": round(found["seconds"] / found["bare_seconds"], 3),
-                "cpu_ratio_to_bare_products": round(found["cpu_seconds"] / found["bare_cpu_seconds"], 3),
+                **costs,
+                "cpu_microseconds_a_row": round(1e6 * costs["cpu_seconds"] / n_rows, 2),
+                "ratio_to_bare_products": round(costs["seconds"] / costs["bare_seconds"], 3),
+                "cpu_ratio_to_bare_products": round(costs["cpu_seconds"] / costs["bare_cpu_seconds"], 3),
                 "cpu_ratio_to_all_bare_products": round(
-                    found["cpu_seconds"] / (found["bare_cpu_seconds"] + found["bare_start_cpu_seconds"]), 3
+                    costs["cpu_seconds"] / (costs["bare_cpu_seconds"] + costs["bare_start_cpu_seconds"]), 3
                 ),
             }
-            add_record("scale", {**record, "machine": machine()})
-            print(record, flush=True)
+            save_record("scale", record)
 
 
 def write_views(folder: Path, n_rows: int) -> None:
@@ -217,7 +192,7 @@ def _measure(folder: Path, sweeps: int) -> None:
     views = as_views([np.load(folder / f"view{v}.npy", mmap_mode="r") for v in range(len(WIDTHS))])
     with measured() as costs:
         model = LargeMvCNet(CLUSTERS, n_layers=sweeps, random_state=0).fit(views)
-    swept = sum(one["seconds"] for one in model.history_)
+    swept = sum(step["seconds"] for step in model.history_)
     bare, start = bare_products(model, views), bare_start(model, views)
     print(
         json.dumps(
@@ -245,14 +220,14 @@ def bare_products(model: LargeMvCNet, views: Views, n_rows: int = 20_000) -> dic
     widths = [*views.dims, sum(views.dims)]
     rows = [torch.rand(piece, d) for d in widths]
     landmarks = [torch.rand(width, d) for width, d in zip(model.inputs_.widths, widths, strict=True)]
-    features = [_sparse_features(piece, len(one), rng) for one in landmarks]
-    anchors = [rng.random((len(one), CLUSTERS), dtype=np.float32) for one in landmarks]
+    features = [_sparse_features(piece, len(landmark), rng) for landmark in landmarks]
+    anchors = [rng.random((len(landmark), CLUSTERS), dtype=np.float32) for landmark in landmarks]
     codes = rng.random((piece, CLUSTERS), dtype=np.float32)
     sweeps = model.n_layers
     with measured() as costs:
         for _ in range(n_rows // piece):
-            for x, one, z, p in zip(rows, landmarks, features, anchors, strict=True):
-                x @ one.T
+            for x, landmark, z, p in zip(rows, landmarks, features, anchors, strict=True):
+                x @ landmark.T
                 for layer in range(1, sweeps + 1):
                     for _ in range(layer):
                         z @ p
@@ -272,18 +247,18 @@ def _sparse_features(n_rows: int, width: int, rng: np.random.Generator, each: in
 def bare_start(model: LargeMvCNet, views: Views) -> dict[str, float]:
     """Return what the products of the start cost alone, whose number does not depend on the rows from 10,000 on.
 
-    The sample is compared with itself in each view and side by side, part of it under each scaling, and with the
-    landmarks in every step of their k-means, when their columns are weighed, and when it is shown to the layers.
+    The sample is compared with itself in each view and in the concatenated views, part of it under each scaling, and
+    with the landmarks in every step of their k-means, when their columns are weighed, and when it passes the layers.
     """
     n_rows = min(views.n_rows, SAMPLE_ROWS)
     tables = [torch.rand(n_rows, d) for d in (*views.dims, sum(views.dims))]
     landmarks = [torch.rand(width, x.shape[1]) for width, x in zip(model.inputs_.widths, tables, strict=True)]
     with measured() as costs:
-        for rows, places in zip(tables, landmarks, strict=True):
+        for rows, centers in zip(tables, landmarks, strict=True):
             for part in rows.split(1024):
                 part @ rows.T
                 for _ in range(LLOYD_STEPS + 2):
-                    part @ places.T
+                    part @ centers.T
         for rows in tables[:-1]:
             for _ in CANDIDATES:
                 rows[:SCALING_ROWS] @ rows[:SCALING_ROWS].T

@@ -10,6 +10,7 @@ from benchmarks import (
     contrast,
     disk,
     explorer,
+    graph,
     labels,
     records,
     robustness,
@@ -370,3 +371,17 @@ def test_the_peak_of_a_block_does_not_count_what_came_before_it():
     with records.measured() as small:
         np.ones(1000).sum()
     assert large["peak_mb"] - small["peak_mb"] > 300
+
+
+def test_the_graph_is_measured_once_for_each_set_and_seed(results, tmp_path, monkeypatch):
+    monkeypatch.setitem(graph.SETS, "small", SmallSet())
+    for _ in range(2):
+        for run in (graph.run_graph_rows, graph.run_graph_uneven, graph.run_reliability):
+            run(["small"], range(2), tmp_path)
+    for file in ("graph-rows", "graph-uneven", "graph-confidence"):
+        assert [record["seed"] for record in records.read_records(file)] == [0, 1]
+    assert min(record["new"] for record in records.read_records("graph-rows")) > 0.9
+    assert min(record["accuracy"] for record in records.read_records("graph-uneven")) > 0.9
+    bins = np.array(records.read_records("graph-confidence")[0]["bins"])
+    assert bins[:, 0].sum() == 90
+    assert (bins[:, 2] <= bins[:, 0]).all()

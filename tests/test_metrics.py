@@ -11,7 +11,7 @@ from sklearn.metrics import silhouette_samples, silhouette_score
 
 from coterie import metrics
 from coterie.errors import InputError
-from coterie.metrics import shape
+from coterie.metrics import separation
 
 SCORES = ["accuracy", "nmi", "ari", "purity", "pairwise_f", "fowlkes_mallows"]
 OURS = ["accuracy", "purity", "pairwise_f"]
@@ -241,7 +241,7 @@ def test_the_silhouette_is_the_same_in_many_chunks_and_for_sparse_rows(monkeypat
     X, labels = blobs()
     whole = metrics.silhouette(X, labels, sample_size=None)
     assert metrics.silhouette(sparse.csr_array(X), labels, sample_size=None) == pytest.approx(whole)
-    monkeypatch.setattr(shape, "_CHUNK_BYTES", 8 * 310 * 7)
+    monkeypatch.setattr(separation, "_CHUNK_BYTES", 8 * 310 * 7)
     assert metrics.silhouette(X, labels, sample_size=None) == pytest.approx(whole)
 
 

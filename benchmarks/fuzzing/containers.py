@@ -106,8 +106,8 @@ def _doubled(members: Mapping[str, bytes], name: str, rng: Random) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # zipfile says that a name comes twice
-        for one, body in members.items():
-            archive.writestr(zipfile.ZipInfo(one), body)
+        for member, body in members.items():
+            archive.writestr(zipfile.ZipInfo(member), body)
         archive.writestr(zipfile.ZipInfo(name), mutate_bytes(members[name], rng))
     return file.getvalue()
 
@@ -128,10 +128,10 @@ def odd_safetensors(data: bytes, rng: Random) -> bytes:
     if what < 0.6:
         text = mutate_json(head, rng).encode(errors="surrogatepass")
     elif what < 0.8:
-        one = head[rng.choice([name for name in head if name != "__metadata__"])]
-        one["dtype"] = rng.choice(("F64", "F32", "F16", "BF16", "I8", "U8", "BOOL", "I64", "F8_E4M3", "X"))
+        entry = head[rng.choice([name for name in head if name != "__metadata__"])]
+        entry["dtype"] = rng.choice(("F64", "F32", "F16", "BF16", "I8", "U8", "BOOL", "I64", "F8_E4M3", "X"))
         text = json.dumps(head).encode()
     else:
         text, body = json.dumps(head).encode(), mutate_bytes(body, rng)
-    said = len(text) if rng.random() < 0.9 else rng.choice(EDGES)
-    return struct.pack("<Q", said % 2**64) + text + body
+    length = len(text) if rng.random() < 0.9 else rng.choice(EDGES)
+    return struct.pack("<Q", length % 2**64) + text + body

@@ -55,7 +55,7 @@ def _flip(data: bytearray, rng: Random) -> None:
 
 
 def _number(data: bytearray, rng: Random) -> None:
-    """Put a number at the edge of its type over some bytes."""
+    """Overwrite some bytes with a number at the edge of its type."""
     size = rng.choice((1, 2, 4, 8))
     at = rng.randrange(max(1, len(data) - size))
     data[at : at + size] = (rng.choice(EDGES) % 256**size).to_bytes(size, rng.choice(("little", "big")))
@@ -77,9 +77,9 @@ def _repeat(data: bytearray, rng: Random) -> None:
 
 def _move(data: bytearray, rng: Random) -> None:
     size = rng.choice((2, 16, 100))
-    one, other = (rng.randrange(len(data) + 1) for _ in range(2))
-    block = data[one : one + size]
-    del data[one : one + size]
+    start, other = (rng.randrange(len(data) + 1) for _ in range(2))
+    block = data[start : start + size]
+    del data[start : start + size]
     data[other:other] = block
 
 
@@ -120,14 +120,14 @@ def mutate_json(tree: Any, rng: Random) -> str:
 
 def _places(tree: Any) -> list[tuple[Any, Any]]:
     """Return every (holder, key) of a tree."""
-    found, open_ = [], [tree]
+    places, open_ = [], [tree]
     while open_:
         holder = open_.pop()
         for key in list(holder) if isinstance(holder, dict) else range(len(holder)):
-            found.append((holder, key))
+            places.append((holder, key))
             if isinstance(holder[key], (dict, list)):
                 open_.append(holder[key])
-    return found or [(tree, 0)]
+    return places or [(tree, 0)]
 
 
 def _odd(value: Any, rng: Random) -> Any:
@@ -139,5 +139,5 @@ def _odd(value: Any, rng: Random) -> Any:
 
 
 def _any(rng: Random) -> Any:
-    """Return an odd value of its own: lists must not be shared by two trees."""
+    """Return a new edge value: two trees must not share a list."""
     return copy.deepcopy(rng.choice(ODD))

@@ -1,4 +1,4 @@
-"""The valid files that are spoilt: some of every kind that coterie reads, each a few kilobytes."""
+"""Valid seed files of every format that coterie reads, each a few kilobytes."""
 
 # Files by their path inside the folder of an input
 
@@ -53,8 +53,10 @@ def npz_seeds() -> list[Files]:
     }
     named = {f"view0_{name}": np.asarray(part) for name, part in parts.items()}
     plain = {name: np.asarray(part) for name, part in parts.items()} | {"format": np.array(b"csr")}
-    whole = [{f"{name}.npy": npy(array) for name, array in one.items()} for one in (views, named, plain)]
-    return [*({"x.npz": pack_zip(one)} for one in whole), {"x.npz": pack_zip(whole[0], 8)}]
+    whole = [
+        {f"{name}.npy": npy(array) for name, array in arrays.items()} for arrays in (views, named, plain)
+    ]
+    return [*({"x.npz": pack_zip(members)} for members in whole), {"x.npz": pack_zip(whole[0], 8)}]
 
 
 def csv_seeds() -> list[Files]:
@@ -75,7 +77,7 @@ def parquet_seeds() -> list[Files]:
     import pyarrow.parquet as pq
 
     table = pa.table({**{f"c{j}": A[:, j] for j in range(3)}, "label": Y.astype(str)})
-    found = []
+    seeds = []
     for options in (
         {"compression": "none"},
         {"compression": "snappy", "row_group_size": 5},
@@ -83,8 +85,8 @@ def parquet_seeds() -> list[Files]:
     ):
         sink = io.BytesIO()
         pq.write_table(table, sink, **options)
-        found.append({"x.parquet": sink.getvalue()})
-    return found
+        seeds.append({"x.parquet": sink.getvalue()})
+    return seeds
 
 
 def mat_seeds() -> list[Files]:
@@ -98,13 +100,13 @@ def mat_seeds() -> list[Files]:
         {"X1": A, "X2": B, "gt": Y[:, None]},
         {"fea": _SPARSE.tocsc(), "names": "abc"},
     ]
-    found = []
+    seeds = []
     for content in contents:
         for compressed in (False, True):
             sink = io.BytesIO()
             savemat(sink, content, do_compression=compressed)
-            found.append({"x.mat": sink.getvalue()})
-    return found
+            seeds.append({"x.mat": sink.getvalue()})
+    return seeds
 
 
 def hdf5_seeds() -> list[Files]:
@@ -148,7 +150,7 @@ def zarr_seeds() -> list[Files]:
     """Return zarr stores: an array, and a group with labels, of both formats."""
     import zarr
 
-    found = []
+    seeds = []
     for version in (2, 3):
         with tempfile.TemporaryDirectory() as folder:
             group = zarr.open_group(Path(folder) / "x.zarr", mode="w", zarr_format=version)
@@ -156,13 +158,13 @@ def zarr_seeds() -> list[Files]:
                 group.create_array(name, shape=table.shape, chunks=table.shape, dtype=table.dtype)[...] = (
                     table
                 )
-            found.append(_tree(Path(folder)))
+            seeds.append(_tree(Path(folder)))
         with tempfile.TemporaryDirectory() as folder:
             options = {"chunks": (5, 3), "dtype": "f4", "zarr_format": version, "compressors": None}
             array = zarr.create_array(Path(folder) / "x.zarr", shape=A.shape, **options)
             array[...] = A
-            found.append(_tree(Path(folder)))
-    return found
+            seeds.append(_tree(Path(folder)))
+    return seeds
 
 
 def mudata_seeds() -> list[Files]:
@@ -186,8 +188,8 @@ def mudata_seeds() -> list[Files]:
 def label_seeds() -> list[Files]:
     """Return labels as text and as arrays, of all rows and of some."""
     texts = ["label\n" + "\n".join(map(str, Y)), "row,label\n3,cat\n0,dog\n", "\n".join("abc"[k] for k in Y)]
-    found = [{"x.csv": text.encode()} for text in texts]
-    return [*found, {"x.npy": npy(Y)}, {"x.npy": npy(Y.astype("U3"))}, *npz_seeds()[:1], *mat_seeds()[2:3]]
+    seeds = [{"x.csv": text.encode()} for text in texts]
+    return [*seeds, {"x.npy": npy(Y)}, {"x.npy": npy(Y.astype("U3"))}, *npz_seeds()[:1], *mat_seeds()[2:3]]
 
 
 def metadata_seeds() -> list[Files]:
@@ -198,7 +200,7 @@ def metadata_seeds() -> list[Files]:
 
 def answer_seeds() -> list[Files]:
     """Return the log of a person's answers."""
-    said = [
+    answers = [
         {"kind": "label", "rows": [1, 2], "to": 0},
         {"kind": "merge", "source": 1, "into": 0},
         {"kind": "split", "cluster": 0, "new": 3, "stay": [1], "go": [2, 3]},
@@ -206,7 +208,7 @@ def answer_seeds() -> list[Files]:
         {"kind": "apart", "rows": [1, 5]},
         {"kind": "name", "cluster": 0, "name": "cats"},
     ]
-    lines = [{"at": "2026-01-01T00:00:00+00:00", "answer": one} for one in said]
+    lines = [{"at": "2026-01-01T00:00:00+00:00", "answer": answer} for answer in answers]
     lines += [{"at": "2026-01-01T00:00:01+00:00", "step": step} for step in ("undo", "redo")]
     return [{"x.jsonl": "".join(json.dumps(line) + "\n" for line in lines).encode()}]
 

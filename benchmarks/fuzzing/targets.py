@@ -1,4 +1,4 @@
-"""What is fuzzed: for each reader its valid files, how they are spoilt, and what reads them."""
+"""Targets of the fuzzing: the valid files of each reader, their mutations, and the reader."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Target:
     swells: bool = False
     unpacked_elsewhere: bool = False
 
-    def spoilt(self, valid: list[Files], rng: Random) -> Files:
+    def mutated(self, valid: list[Files], rng: Random) -> Files:
         """Return one input: bytes without meaning, a valid file with bytes changed, or one with odd content."""
         files = dict(rng.choice(valid))
         name = rng.choice(list(files))
@@ -69,7 +69,7 @@ class Target:
 
 def input_of(name: str, valid: list[Files], seed: int, number: int) -> Files:
     """Return the input with this number, the same in every run."""
-    return TARGETS[name].spoilt(valid, random.Random(f"{seed} {name} {number}"))
+    return TARGETS[name].mutated(valid, random.Random(f"{seed} {name} {number}"))
 
 
 def _read_views(folder: Path) -> None:

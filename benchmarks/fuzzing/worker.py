@@ -1,4 +1,4 @@
-"""The process that reads spoilt files, under guard: memory, time, and what may happen beside reading."""
+"""The process that reads damaged files, with memory, time and system calls watched."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Guard:
     """Notes what a reader does that no reader should: run something, or write outside its folder."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.on, self.seen = str(folder), False, ""
+        self.folder, self.on, self.attempt = str(folder), False, ""
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, details: tuple[Any, ...]) -> None:
@@ -48,7 +48,7 @@ class Guard:
             return
         writes = event in _CHANGES or (event == "open" and self._is_writing(details[2]))
         if event in _RUNS or (writes and not str(details[0]).startswith((self.folder, "/dev/null"))):
-            self.seen = f"{event} {details!r}"[:200]
+            self.attempt = f"{event} {details!r}"[:200]
 
     @staticmethod
     def _is_writing(flags: object) -> bool:
@@ -56,7 +56,7 @@ class Guard:
 
 
 def run(name: str, seed: int, start: int, stop: int, skipped: set[int], progress: Path) -> None:
-    """Read the inputs from `start` to `stop`; print a line of what came of every hundred."""
+    """Read the inputs from `start` to `stop`; print the outcomes of every hundred as a line."""
     target, valid = TARGETS[name], TARGETS[name].seeds()
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     with tempfile.TemporaryDirectory() as place, progress.open("r+b", buffering=0) as note:
@@ -109,7 +109,7 @@ def _once(
     resource.setrlimit(resource.RLIMIT_AS, (_pages(0) + allowed, resource.RLIM_INFINITY))
     signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
     signal.alarm(WALL_SECONDS)
-    guard.on, guard.seen = True, ""
+    guard.on, guard.attempt = True, ""
     fault, refused = None, False
     try:
         with warnings.catch_warnings():
@@ -125,8 +125,8 @@ def _once(
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    if guard.seen or (place / CANARY).exists() or (folder / CANARY).exists():
-        fault = f"did more than reading: {guard.seen}"
+    if guard.attempt or (place / CANARY).exists() or (folder / CANARY).exists():
+        fault = f"did more than reading: {guard.attempt}"
     return fault, refused, max(0, _peak() - before), size, time.process_time() - started
 
 
@@ -160,7 +160,7 @@ def _pages(column: int) -> int:
 
 
 def _reset_peak() -> int:
-    """Let the peak of resident memory count from now; return what is resident."""
+    """Reset the peak of resident memory; return what is resident now."""
     Path("/proc/self/clear_refs").write_text("5")
     return _pages(1)
 

@@ -128,12 +128,12 @@ def odd_mat(data: bytes, rng: Random) -> bytes:
 
 
 def _elements(data: bytes) -> list[tuple[int, bytes]]:
-    found, at = [], 128
+    elements, at = [], 128
     while at + 8 <= len(data):
         kind, size = (int.from_bytes(data[at + i : at + i + 4], "little") for i in (0, 4))
-        found.append((kind, data[at + 8 : at + 8 + size]))
+        elements.append((kind, data[at + 8 : at + 8 + size]))
         at += 8 + size
-    return found
+    return elements
 
 
 def _tagged(body: bytes, rng: Random) -> bytes:

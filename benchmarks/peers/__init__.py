@@ -1,4 +1,4 @@
-"""Methods that a user has today, each a small file, to stand beside ours on the same rows.
+"""Peers: the methods that users have today, on the same rows as ours.
 
 Every peer is a function of the views of the rows (unit length, gaps filled with the mean), which of them are there,
 the number of clusters and the seed; it returns a label for each row, -1 where it gives none.
@@ -28,15 +28,15 @@ class Peer:
     function : str
         Where it lives: module of this package, dot, function.
     settings : dict
-        What the function gets beside rows, clusters and seed; part of each record.
+        Further arguments of the function; part of each record.
     several : bool
-        Whether it is for several views only. The others see the views side by side.
+        Whether it is for several views only. The others get the concatenated views.
     gaps : bool
         Whether it knows what to do with a missing view. The others see the mean of the view there.
     most_rows : int
         Where memory for rows times rows would not suffice.
     package : str
-        What has to be installed beside coterie.
+        Package that must be installed.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""scikit-learn's clusterers on the views side by side."""
+"""scikit-learn's clusterers on the concatenated views."""
 
 # n rows, v views, d columns of a view, k clusters
 

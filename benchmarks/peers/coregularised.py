@@ -25,15 +25,15 @@ def coregularised(
 
     over orthonormal U_v (n, k), with L_v the normalised Gaussian kernel of a view and :math:`\lambda` `weight`.
     Given the others, U_v holds the top eigenvectors of :math:`L_v + \lambda \sum_w U_w U_w^\top`. The paper clusters
-    the rows of the most informative view's U; without labels to say which, we take them side by side.
+    the rows of the most informative view's U; without labels to say which, we concatenate them.
     """
     kernels = [gaussian_kernel(table) for table in tables]
     start = np.random.default_rng(seed).standard_normal(len(tables[0]))
-    found = [_top(kernel, [], k, weight, start) for kernel in kernels]
+    embeddings = [_top(kernel, [], k, weight, start) for kernel in kernels]
     for _ in range(rounds):
         for v, kernel in enumerate(kernels):
-            found[v] = _top(kernel, [u for w, u in enumerate(found) if w != v], k, weight, start)
-    return clustered(np.hstack([unit_rows(u) for u in found]), k, seed)
+            embeddings[v] = _top(kernel, [u for w, u in enumerate(embeddings) if w != v], k, weight, start)
+    return clustered(np.hstack([unit_rows(u) for u in embeddings]), k, seed)
 
 
 def gaussian_kernel(rows: np.ndarray) -> np.ndarray:

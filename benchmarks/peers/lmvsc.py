@@ -38,11 +38,11 @@ def mixtures(rows: np.ndarray, anchors: np.ndarray, ridge: float) -> np.ndarray:
     """
     gram, right = anchors @ anchors.T + ridge * np.eye(len(anchors)), rows @ anchors.T
     rate = 1 / np.linalg.eigvalsh(gram)[-1]
-    found = ahead = np.full(right.shape, 1 / len(anchors))
+    solution = extrapolated = np.full(right.shape, 1 / len(anchors))
     momentum = 1.0
     for _ in range(_STEPS):
-        new = project_simplex(ahead - rate * (ahead @ gram - right))
+        new = project_simplex(extrapolated - rate * (extrapolated @ gram - right))
         grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
-        ahead = new + (momentum - 1) / grown * (new - found)
-        found, momentum = new, grown
-    return found
+        extrapolated = new + (momentum - 1) / grown * (new - solution)
+        solution, momentum = new, grown
+    return solution

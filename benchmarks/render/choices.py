@@ -1,4 +1,4 @@
-"""Tables of the page on choosing: the picks of `recommend` beside all methods, and what `choose_k` counts."""
+"""Tables of the page on choosing: the picks of `recommend` against all methods, and the counts of `choose_k`."""
 
 from __future__ import annotations
 
@@ -17,36 +17,38 @@ def choosing() -> str:
     """Return the accuracy of every method on every set, the pick of `recommend` in bold, and the best peer."""
     standing, runs = standings(), read_records("choosing")
     rows = []
-    for one in runs:
-        beside = standing.get(one["data"], [])
-        known = one["recorded"] | {other.method: other.accuracy.mean for other in beside}
+    for record in runs:
+        peers = standing.get(record["data"], [])
+        known = record["recorded"] | {other.method: other.accuracy.mean for other in peers}
         cells = [short(known[method]) if method in known else "" for method in _METHODS]
-        picked = _METHODS.index(one["picked"])
+        picked = _METHODS.index(record["picked"])
         cells[picked] = f"**{cells[picked]}**"
-        peer = best(beside, ours=False)
+        peer = best(peers, ours=False)
         rows.append(
-            [one["data"], *cells, "" if peer is None else f"{peer.method} {short(peer.accuracy.mean)}"]
+            [record["data"], *cells, "" if peer is None else f"{peer.method} {short(peer.accuracy.mean)}"]
         )
     headers = ("data", *_METHODS, "best peer")
     return table(headers, rows) + "\n" + made_by("python -m benchmarks choosing", of=[*compared(), *runs])
 
 
 def counting() -> str:
-    """Return the number of clusters that `choose_k` finds on every set beside the number of classes."""
+    """Return the number of clusters that `choose_k` finds on every set, and the number of classes."""
     records = read_records("counting")
     rows = [
         [
-            one["data"],
-            str(one["classes"]),
-            str(one["k"]),
-            ", ".join(map(str, one["near"])),
-            "yes" if one["clear"] else "no",
-            *(str(one["alone"][name]) for name in _ALONE),
+            record["data"],
+            str(record["classes"]),
+            str(record["k"]),
+            ", ".join(map(str, record["near"])),
+            "yes" if record["clear"] else "no",
+            *(str(record["alone"][name]) for name in _ALONE),
         ]
-        for one in records
+        for record in records
     ]
-    off = [np.mean([off_by(one["k"], one["classes"]) for one in records])]
-    off += [np.mean([off_by(one["alone"][name], one["classes"]) for one in records]) for name in _ALONE]
+    off = [np.mean([off_by(record["k"], record["classes"]) for record in records])]
+    off += [
+        np.mean([off_by(record["alone"][name], record["classes"]) for record in records]) for name in _ALONE
+    ]
     chosen, *alone = (f"{mean:.2f}" for mean in off)
     rows.append(["doublings off, mean", "", chosen, "", "", *alone])
     headers = ("data", "classes", "chosen", "about as good", "clear", *_ALONE)

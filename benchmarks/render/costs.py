@@ -27,11 +27,17 @@ Ratios within one run, by the wall clock on an idle machine.
 
 def page() -> str:
     """Return the page."""
-    growth = [*read_records("scaling"), *(one for one in read_records("disk") if one["method"] in METHODS)]
+    growth = [
+        *read_records("scaling"),
+        *(record for record in read_records("disk") if record["method"] in METHODS),
+    ]
     scaled = _growth(growth) if growth else "Not measured yet.\n"
-    limit = {(one["method"], one["what"]): one for one in read_records("limit")}
+    limit = {(record["method"], record["what"]): record for record in read_records("limit")}
     limits = _limits(limit) if limit else "Not measured yet.\n"
-    speed = [*(one for one in read_records("speed") if "ratio" in one), *read_records("contrast-speed")]
+    speed = [
+        *(record for record in read_records("speed") if "ratio" in record),
+        *read_records("contrast-speed"),
+    ]
     return "\n".join(
         [
             INTRO,
@@ -68,23 +74,23 @@ def exponent(rows: list[float], costs: list[float]) -> float:
 
 def _growth(records: list[Record]) -> str:
     lines = []
-    for method, runs in grouped(records, lambda one: one["method"]).items():
-        latest = {one["rows"]: one for one in runs}
+    for method, runs in grouped(records, lambda record: record["method"]).items():
+        latest = {record["rows"]: record for record in runs}
         ordered = [latest[rows] for rows in sorted(latest)]
-        for number, one in enumerate(ordered):
+        for number, record in enumerate(ordered):
             fitted = ""
             if number == len(ordered) - 1 and len(ordered) > 1:
                 fitted = f"{exponent([o['rows'] for o in ordered], [o['cpu_seconds'] for o in ordered]):.2f}"
-            spent = 1e6 * one["cpu_seconds"] / one["rows"]
+            spent = 1e6 * record["cpu_seconds"] / record["rows"]
             lines.append(
                 [
                     method,
-                    f"{one['rows']:,}",
-                    str(one["passes"] or "as needed"),
-                    amount(one["cpu_seconds"]),
+                    f"{record['rows']:,}",
+                    str(record["passes"] or "as needed"),
+                    amount(record["cpu_seconds"]),
                     f"{spent:,.0f}",
-                    amount(one["peak_mb"]),
-                    short(one["accuracy"]),
+                    amount(record["peak_mb"]),
+                    short(record["accuracy"]),
                     fitted,
                 ]
             )
@@ -96,12 +102,14 @@ def _by_part() -> str:
     """Return earlier measurements that tell the parts of a fit from each other."""
     before = "cpu_seconds_before_the_epochs"
     runs = [*read_records("growth")]
-    runs += [{**one, "method": "LargeMvCNet", "epochs": one["sweeps"]} for one in read_records("scale")]
+    runs += [
+        {**record, "method": "LargeMvCNet", "epochs": record["sweeps"]} for record in read_records("scale")
+    ]
     lines = []
-    for one in runs:
-        costs = [amount(one["cpu_seconds"]), amount(one["peak_mb"]), short(one["accuracy"])]
-        apart = amount(one[before]) if before in one else ""
-        lines.append([one["method"], f"{one['rows']:,}", str(one["epochs"]), *costs, apart])
+    for record in runs:
+        costs = [amount(record["cpu_seconds"]), amount(record["peak_mb"]), short(record["accuracy"])]
+        apart = amount(record[before]) if before in record else ""
+        lines.append([record["method"], f"{record['rows']:,}", str(record["epochs"]), *costs, apart])
     headers = ("method", "rows", "epochs", "CPU s", "peak MB", "ACC", "CPU s before the epochs")
     commands = made_by(
         "python -m benchmarks growth --epochs 2",
@@ -114,9 +122,9 @@ def _by_part() -> str:
 
 def _limits(latest: dict[tuple[str, str], Record]) -> str:
     lines = [
-        [method, what, f"{one['rows']:,}", amount(one["gflops"]), amount(one["peak_gflops"]),
-         short(one["share_of_peak"]), str(one["machine"]["threads"])]
-        for (method, what), one in latest.items()
+        [method, what, f"{record['rows']:,}", amount(record["gflops"]), amount(record["peak_gflops"]),
+         short(record["share_of_peak"]), str(record["machine"]["threads"])]
+        for (method, what), record in latest.items()
     ]  # fmt: skip
     headers = ["method", "what", "rows", "GFLOP/s", "peak GFLOP/s", "share of the peak", "threads"]
     return table(headers, lines)
@@ -124,24 +132,24 @@ def _limits(latest: dict[tuple[str, str], Record]) -> str:
 
 def _ratios() -> str:
     lines = [
-        ["PCX", one["what"], f"{one['rows']:,}", f"{one['bare_seconds']:.2f}", f"{one['pcx_seconds']:.2f}",
-         f"{one['ratio']:.2f}", short(one["pcx_share_of_peak"])]
-        for one in read_records("speed") if "ratio" in one
+        ["PCX", record["what"], f"{record['rows']:,}", f"{record['bare_seconds']:.2f}",
+         f"{record['pcx_seconds']:.2f}", f"{record['ratio']:.2f}", short(record["pcx_share_of_peak"])]
+        for record in read_records("speed") if "ratio" in record
     ]  # fmt: skip
     lines += [
-        ["MVSIB", one["what"], f"{one['rows']:,}", f"{one['bare_seconds']:.2f}", f"{one['seconds']:.2f}",
-         f"{one['ratio']:.2f}", ""]
-        for one in read_records("contrast-speed")
+        ["MVSIB", record["what"], f"{record['rows']:,}", f"{record['bare_seconds']:.2f}", f"{record['seconds']:.2f}",
+         f"{record['ratio']:.2f}", ""]
+        for record in read_records("contrast-speed")
     ]  # fmt: skip
     return table(["method", "what", "rows", "bare s", "s", "ratio", "share of the peak"], lines)
 
 
 def _disk() -> str:
     lines = [
-        [one["method"], f"{one['rows']:,}", f"{one['columns']:,}", str(one["passes"] or "as needed"),
-         f"{one['cpu_seconds']:,.0f}", amount(one["peak_mb"]), f"{one['rows_per_second']:,.0f}",
-         f"{one['rows_per_second_in_memory']:,.0f}", f"{one['ratio']:.2f}", short(one["accuracy"])]
-        for one in read_records("disk")
+        [record["method"], f"{record['rows']:,}", f"{record['columns']:,}", str(record["passes"] or "as needed"),
+         f"{record['cpu_seconds']:,.0f}", amount(record["peak_mb"]), f"{record['rows_per_second']:,.0f}",
+         f"{record['rows_per_second_in_memory']:,.0f}", f"{record['ratio']:.2f}", short(record["accuracy"])]
+        for record in read_records("disk")
     ]  # fmt: skip
     heads = [
         "method",

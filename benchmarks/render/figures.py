@@ -54,10 +54,10 @@ def amount(value: float) -> str:
 
 def grouped(records: Iterable[Record], key: Callable[[Record], Hashable]) -> dict[Any, list[Record]]:
     """Return the records by key, in the order in which the keys first come."""
-    found: dict[Any, list[Record]] = {}
-    for one in records:
-        found.setdefault(key(one), []).append(one)
-    return found
+    groups: dict[Any, list[Record]] = {}
+    for record in records:
+        groups.setdefault(key(record), []).append(record)
+    return groups
 
 
 def newest(records: Iterable[Record]) -> list[Record]:
@@ -66,8 +66,8 @@ def newest(records: Iterable[Record]) -> list[Record]:
     A method whose defaults were changed is measured anew; what was measured before stays in the file.
     """
     kept: list[Record] = []
-    for runs in grouped(records, lambda one: (one["method"], one["data"])).values():
-        kept += [one for one in runs if one["settings"] == runs[-1]["settings"]]
+    for runs in grouped(records, lambda record: (record["method"], record["data"])).values():
+        kept += [record for record in runs if record["settings"] == runs[-1]["settings"]]
     return kept
 
 
@@ -96,7 +96,7 @@ def made_by(*commands: str, of: Iterable[Record] = ()) -> str:
     Measured at 2 commits: a1, b2.
     <BLANKLINE>
     """
-    known = (one["machine"]["commit"].rstrip("+") for one in of if "machine" in one)
+    known = (record["machine"]["commit"].rstrip("+") for record in of if "machine" in record)
     commits = list(dict.fromkeys(known))
     mixed = f"\nMeasured at {len(commits)} commits: {listed(commits, 4)}.\n" if len(commits) > 1 else ""
     return "```\n" + "\n".join(commands) + "\n```\n" + mixed

@@ -12,19 +12,19 @@ from benchmarks.render.figures import Figure, amount, grouped, made_by, short, t
 def new_rows() -> str:
     """Return the ACC of fitted rows and of rows that were held out."""
     rows, runs = [], read_records("graph-rows")
-    for name, some in grouped(runs, lambda one: one["data"]).items():
-        fitted, new = (Figure.of([one[key] for one in some]) for key in ("fitted", "new"))
+    for name, some in grouped(runs, lambda record: record["data"]).items():
+        fitted, new = (Figure.of([record[key] for record in some]) for key in ("fitted", "new"))
         rows.append([name, str(fitted.runs), str(fitted), str(new), short(new.mean - fitted.mean)])
     headers = ("data", "seeds", "fitted rows", "new rows", "difference")
     return table(headers, rows) + "\n" + made_by("python -m benchmarks graph-rows", of=runs)
 
 
 def uneven() -> str:
-    """Return the ACC on classes of very different sizes, beside k-means."""
+    """Return the ACC on classes of very different sizes, and that of k-means."""
     rows, runs = [], read_records("graph-uneven")
-    for name, some in grouped(runs, lambda one: one["data"]).items():
-        ours, means = (Figure.of([one[key] for one in some]) for key in ("accuracy", "k-means"))
-        size = f"{round(np.mean([one['rows'] for one in some])):,}"
+    for name, some in grouped(runs, lambda record: record["data"]).items():
+        ours, means = (Figure.of([record[key] for record in some]) for key in ("accuracy", "k-means"))
+        size = f"{round(np.mean([record['rows'] for record in some])):,}"
         rows.append([name, size, str(ours.runs), str(ours), str(means)])
     headers = ("data", "rows", "seeds", "ACC", "k-means")
     return table(headers, rows) + "\n" + made_by("python -m benchmarks graph-uneven", of=runs)
@@ -32,33 +32,33 @@ def uneven() -> str:
 
 def growth() -> str:
     """Return seconds, memory and ACC as rows grow, and the exponent of the seconds from the line before."""
-    records = sorted(read_records("graph-growth"), key=lambda one: one["rows"])
+    records = sorted(read_records("graph-growth"), key=lambda record: record["rows"])
     rows, before = [], None
-    for one in records:
+    for record in records:
         exponent = ""
         if before is not None:
-            ratio = np.log(one["cpu_seconds"] / before["cpu_seconds"])
-            exponent = f"{ratio / np.log(one['rows'] / before['rows']):.2f}"
-        spent = [amount(one["cpu_seconds"]), exponent, amount(one["peak_mb"])]
-        rows.append([f"{one['rows']:,}", str(one["columns"]), short(one["accuracy"]), *spent])
-        before = one
+            ratio = np.log(record["cpu_seconds"] / before["cpu_seconds"])
+            exponent = f"{ratio / np.log(record['rows'] / before['rows']):.2f}"
+        spent = [amount(record["cpu_seconds"]), exponent, amount(record["peak_mb"])]
+        rows.append([f"{record['rows']:,}", str(record["columns"]), short(record["accuracy"]), *spent])
+        before = record
     headers = ("rows", "columns", "ACC", "CPU s", "exponent", "peak MB")
     return table(headers, rows) + "\n" + made_by("python -m benchmarks graph-growth", of=records)
 
 
 def neighbours() -> str:
-    """Return recall and seconds of the approximate search beside the exact one."""
+    """Return recall and seconds of approximate against exact search."""
     runs = read_records("neighbours")
     rows = [
         [
-            one["data"],
-            f"{one['rows']:,}",
-            str(one["columns"]),
-            amount(one["exact, CPU s"]),
-            amount(one["inverted file, CPU s"]),
-            short(one["recall"]),
+            record["data"],
+            f"{record['rows']:,}",
+            str(record["columns"]),
+            amount(record["exact, CPU s"]),
+            amount(record["inverted file, CPU s"]),
+            short(record["recall"]),
         ]
-        for one in runs
+        for record in runs
     ]
     headers = ("data", "rows", "columns", "exact, CPU s", "inverted file, CPU s", "recall")
     return table(headers, rows) + "\n" + made_by("python -m benchmarks neighbours", of=runs)
@@ -67,7 +67,7 @@ def neighbours() -> str:
 def confidence() -> str:
     """Return for each level of confidence its mean and the share of rows that are right, over all sets."""
     records = read_records("graph-confidence")
-    sums = np.sum([one["bins"] for one in records], axis=0) if records else np.zeros((len(BINS) - 1, 3))
+    sums = np.sum([record["bins"] for record in records], axis=0) if records else np.zeros((len(BINS) - 1, 3))
     rows = []
     for low, high, (count, sure, right) in zip(BINS, BINS[1:], sums, strict=False):
         if count:

@@ -1,4 +1,4 @@
-"""Tables of the page "when one machine is not enough": sizes, killed runs, spoilt files."""
+"""Tables of the page "when one machine is not enough": sizes, killed runs, damaged files."""
 
 from __future__ import annotations
 
@@ -59,45 +59,45 @@ class Cost:
 
 def measured() -> list[Cost]:
     """Return the largest fit on record of each method; of two of one size that with more columns."""
-    found: dict[str, Cost] = {}
-    for one in _all_costs():
-        best = found.get(one.method)
-        if best is None or (one.rows, one.columns) > (best.rows, best.columns):
-            found[one.method] = one
-    return [found[name] for name in sorted(found)]
+    largest: dict[str, Cost] = {}
+    for cost in _all_costs():
+        best = largest.get(cost.method)
+        if best is None or (cost.rows, cost.columns) > (best.rows, best.columns):
+            largest[cost.method] = cost
+    return [largest[name] for name in sorted(largest)]
 
 
 def _all_costs() -> list[Cost]:
     wide = sum(WIDTHS)
-    growth = [one for one in read_records("growth") if one["method"] != "exact"]
+    growth = [record for record in read_records("growth") if record["method"] != "exact"]
     return [
         *(
-            _cost(one, one["method"], one["columns"], one["passes"])
+            _cost(record, record["method"], record["columns"], record["passes"])
             for file in ("disk", "scaling")
-            for one in read_records(file)
+            for record in read_records(file)
         ),
         *(
-            _cost(one, one["method"], {"SSCNet": WIDTH}.get(one["method"], wide), one["epochs"])
-            for one in growth
+            _cost(record, record["method"], {"SSCNet": WIDTH}.get(record["method"], wide), record["epochs"])
+            for record in growth
         ),
-        *(_cost(one, "LargeMvCNet", wide, one["sweeps"]) for one in read_records("scale")),
+        *(_cost(record, "LargeMvCNet", wide, record["sweeps"]) for record in read_records("scale")),
     ]
 
 
-def _cost(one: Record, method: str, columns: int, passes: int | None) -> Cost:
-    return Cost(method, one["rows"], columns, passes, one["cpu_seconds"], one["peak_mb"], one)
+def _cost(record: Record, method: str, columns: int, passes: int | None) -> Cost:
+    return Cost(method, record["rows"], columns, passes, record["cpu_seconds"], record["peak_mb"], record)
 
 
 def sizing() -> str:
     """Return what each method costs from its largest measured fit up to a billion rows."""
-    lines, found = [], measured()
-    for cost in found:
+    lines, costs = [], measured()
+    for cost in costs:
         lines.append(_line(cost, "measured"))
         lines += [_line(cost.at(rows), "estimated") for rows in SIZES if rows > cost.rows]
     headers = ("method", "rows", "columns", "passes", "processor hours", "memory, GB", "disk, GB", "")
     commands = ("disk", "scaling", "growth", "growth --method mvsib", "scale")
     shown = [f"python -m benchmarks {command}" for command in commands]
-    return table(headers, lines) + "\n" + made_by(*shown, of=[cost.record for cost in found if cost.record])
+    return table(headers, lines) + "\n" + made_by(*shown, of=[cost.record for cost in costs if cost.record])
 
 
 def _line(cost: Cost, how: str) -> list[str]:
@@ -117,33 +117,29 @@ def _line(cost: Cost, how: str) -> list[str]:
 def killed() -> str:
     """Return what became of runs that were killed at random moments."""
     runs = read_records("faults")
-    lines = [
-        [one["method"], str(one["kills"]), str(one["killed_before_the_end"]), str(one["resumed_from_a_checkpoint"]),
-         str(one["ended_alike"]), str(one["files_wrongly_loaded"])]
-        for one in runs
-    ]  # fmt: skip
-    headers = (
-        "method",
-        "runs",
-        "killed in time",
-        "after a checkpoint",
-        "same labels",
-        "files wrongly loaded",
-    )
+    columns = {
+        "runs": "kills",
+        "killed in time": "killed_before_the_end",
+        "after a checkpoint": "resumed_from_a_checkpoint",
+        "same labels": "ended_alike",
+        "files wrongly loaded": "files_wrongly_loaded",
+    }
+    lines = [[record["method"], *(str(record[key]) for key in columns.values())] for record in runs]
     commands = [f"python -m benchmarks faults --method {line[0].lower()}" for line in lines]
-    return table(headers, lines) + "\n" + made_by(*commands, of=runs)
+    return table(("method", *columns), lines) + "\n" + made_by(*commands, of=runs)
 
 
 def fuzzed() -> str:
-    """Return what came of spoilt files, reader by reader."""
-    records = read_records("fuzz")
+    """Return the outcomes of damaged files, reader by reader."""
+    records, counts = read_records("fuzz"), ("inputs", "read", "refused")
     lines = [
-        [one["reader"], f"{one['inputs']:,}", f"{one['read']:,}", f"{one['refused']:,}", str(len(one["faults"])),
-         f"{one['most_bytes'] / 2**20:.1f}", f"{one['bytes_there'] / 1024:.1f}", f"{one['most_seconds']:.2f}"]
-        for one in records
+        [record["reader"], *(f"{record[key]:,}" for key in counts), str(len(record["faults"])),
+         f"{record['most_bytes'] / 2**20:.1f}", f"{record['bytes_there'] / 1024:.1f}",
+         f"{record['most_seconds']:.2f}"]
+        for record in records
     ]  # fmt: skip
-    total = [f"{sum(one[key] for one in records):,}" for key in ("inputs", "read", "refused")]
-    lines.append(["all", *total, str(sum(len(one["faults"]) for one in records)), "", "", ""])
+    total = [f"{sum(record[key] for record in records):,}" for key in counts]
+    lines.append(["all", *total, str(sum(len(record["faults"]) for record in records)), "", "", ""])
     headers = (
         "reader",
         "inputs",

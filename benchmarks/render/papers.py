@@ -36,7 +36,7 @@ def page() -> str:
         headers = ("where", "data", "score", "the paper", "ours", "runs", "difference", "why")
         parts += [f"## {paper['name']}\n", table(headers, rows), f"Not here: {paper['not_here']}\n"]
         commands = dict.fromkeys(_command(paper["method"], row) for row in paper["row"])
-        runs = [one for row in paper["row"] for one in _runs(paper["method"], row)]
+        runs = [record for row in paper["row"] for record in _runs(paper["method"], row)]
         parts.append(made_by(*commands, of=runs))
     return "\n".join([*parts, sweeps.section()])
 
@@ -52,19 +52,21 @@ def _lines(method: str, row: dict[str, Any]) -> Iterator[list[str]]:
 
 def _runs(method: str, row: dict[str, Any]) -> list[Record]:
     tag, params = row.get("records", "accuracy"), row.get("params", {})
-    found = [one for one in read_records(tag) if (one["data"], one["params"]) == (row["data"], params)]
+    records = [
+        record for record in read_records(tag) if (record["data"], record["params"]) == (row["data"], params)
+    ]
     if method == "FUCSMF":
-        return [one for one in found if one["labels"] == row["labels"]][-1:]
-    return newest(one for one in found if one["method"] == method)
+        return [record for record in records if record["labels"] == row["labels"]][-1:]
+    return newest(record for record in records if record["method"] == method)
 
 
 def _figure(method: str, score: str, runs: list[Record]) -> Figure | None:
     if not runs:
         return None
     if method == "FUCSMF":
-        one = runs[-1]
-        return Figure(one[score][method], one["deviation"][method], one["draws"])
-    return Figure.of([one["scores"][score] for one in runs])
+        record = runs[-1]
+        return Figure(record[score][method], record["deviation"][method], record["draws"])
+    return Figure.of([record["scores"][score] for record in runs])
 
 
 def _command(method: str, row: dict[str, Any]) -> str:

@@ -50,26 +50,33 @@ accuracy`, up to five seeds.
 
 def page() -> str:
     """Return the page."""
-    found = standings()
-    several, single = ([one.name for one in some] for some in (SEVERAL, SINGLE))
-    parts = [INTRO, made_by(COMMAND, of=compared()), _verdict(found), _versus(found)]
+    by_data = standings()
+    several, single = ([data.name for data in some] for some in (SEVERAL, SINGLE))
+    parts = [INTRO, made_by(COMMAND, of=compared()), _verdict(by_data), _versus(by_data)]
     for title, names, drawn in (("Several views", several, "several"), ("One view", single, "one")):
         parts += [f"## {title}\n", f"![ACC against processor seconds](frontier-{drawn}.svg)\n"]
         parts += ["The dashed line is the frontier: nothing is both faster and more accurate.\n"]
-        parts += ["### ACC\n", _matrix(found, names, lambda one: str(one.accuracy)), made_by(COMMAND)]
-        parts += ["### Processor seconds\n", _matrix(found, names, lambda one: amount(one.cpu_seconds))]
-        parts += ["### Peak memory, MB\n", _matrix(found, names, lambda one: amount(one.peak_mb))]
+        parts += [
+            "### ACC\n",
+            _matrix(by_data, names, lambda standing: str(standing.accuracy)),
+            made_by(COMMAND),
+        ]
+        parts += [
+            "### Processor seconds\n",
+            _matrix(by_data, names, lambda standing: amount(standing.cpu_seconds)),
+        ]
+        parts += ["### Peak memory, MB\n", _matrix(by_data, names, lambda standing: amount(standing.peak_mb))]
     parts += ["## Missing views\n", _missing(), "## What did not end\n", _failures()]
     return "\n".join(parts)
 
 
 def drawings() -> dict[str, str]:
     """Return the plots by file name."""
-    found = standings()
+    by_data = standings()
     made = {}
     for word, some in (("several", SEVERAL), ("one", SINGLE)):
-        shown = {one.name: found[one.name] for one in some if found[one.name]}
-        used = {one.method for methods in shown.values() for one in methods}
+        shown = {data.name: by_data[data.name] for data in some if by_data[data.name]}
+        used = {standing.method for methods in shown.values() for standing in methods}
         legend = [(name, colour) for name, colour in _OURS.items() if name in used]
         panels = [_panel(name, methods) for name, methods in shown.items()]
         made[f"frontier-{word}.svg"] = drawing(panels, 4, [*legend, ("peers", GREY)])
@@ -79,28 +86,28 @@ def drawings() -> dict[str, str]:
 def _panel(name: str, methods: Sequence[Standing]) -> Panel:
     edge = frontier(methods)
     series = [Series("frontier", _points(edge), "#666", dashed=True)]
-    for one in methods:
-        label = [one.method] if one in edge else []
-        colour = _OURS.get(one.method, GREY) if one.ours else GREY
-        series.append(Series(one.method, _points([one]), colour, line=False, labels=label))
+    for standing in methods:
+        label = [standing.method] if standing in edge else []
+        colour = _OURS.get(standing.method, GREY) if standing.ours else GREY
+        series.append(Series(standing.method, _points([standing]), colour, line=False, labels=label))
     return Panel(f"{name}, {methods[0].rows:,} rows", series, "processor seconds", log_x=True)
 
 
 def _points(methods: Sequence[Standing]) -> list[tuple[float, float]]:
-    return [(one.cpu_seconds, one.accuracy.mean) for one in methods]
+    return [(standing.cpu_seconds, standing.accuracy.mean) for standing in methods]
 
 
-def _verdict(found: dict[str, list[Standing]]) -> str:
-    measured = [name for name in EIGHTEEN if best(found[name], ours=False)]
-    ahead = [name for name in measured if is_ahead(found[name])]
+def _verdict(by_data: dict[str, list[Standing]]) -> str:
+    measured = [name for name in EIGHTEEN if best(by_data[name], ours=False)]
+    ahead = [name for name in measured if is_ahead(by_data[name])]
     behind = [name for name in measured if name not in ahead]
-    edge = [name for name in measured if is_on_frontier(found[name])]
+    edge = [name for name in measured if is_on_frontier(by_data[name])]
     lines = [
         "## Who is ahead\n",
         f"The best coterie method is ahead of every peer measured on **{len(ahead)} of {len(EIGHTEEN)}** data sets "
         f"({GOAL} were aimed at), and some coterie method is on the frontier on **{len(edge)}**.",
     ]
-    close = [name for name in ahead if _lead(found[name]) < _LEVEL]
+    close = [name for name in ahead if _lead(by_data[name]) < _LEVEL]
     if close:
         lines.append(f"On {', '.join(close)} it is ahead by less than half a point, which is level.")
     if behind:
@@ -123,9 +130,9 @@ def _lead(methods: Sequence[Standing]) -> float:
     return mine.accuracy.mean - theirs.accuracy.mean if mine and theirs else 0.0
 
 
-def _versus(found: dict[str, list[Standing]]) -> str:
+def _versus(by_data: dict[str, list[Standing]]) -> str:
     rows = []
-    for name, methods in found.items():
+    for name, methods in by_data.items():
         mine, theirs = best(methods, ours=True), best(methods, ours=False)
         if mine is None or theirs is None:
             continue
@@ -138,7 +145,7 @@ def _versus(found: dict[str, list[Standing]]) -> str:
                 str(theirs.accuracy.runs),
                 short(_lead(methods)),
                 "yes" if is_on_frontier(methods) else "no",
-                str(sum(not one.ours for one in methods)),
+                str(sum(not standing.ours for standing in methods)),
             ]
         )
     headers = (
@@ -154,11 +161,13 @@ def _versus(found: dict[str, list[Standing]]) -> str:
     return table(headers, rows)
 
 
-def _matrix(found: dict[str, list[Standing]], names: Sequence[str], shown: Callable[[Standing], str]) -> str:
+def _matrix(
+    by_data: dict[str, list[Standing]], names: Sequence[str], shown: Callable[[Standing], str]
+) -> str:
     by_method: dict[str, dict[str, Standing]] = {}
     for name in names:
-        for one in found[name]:
-            by_method.setdefault(one.method, {})[name] = one
+        for standing in by_data[name]:
+            by_method.setdefault(standing.method, {})[name] = standing
     order = sorted(by_method, key=lambda m: ([*PEERS].index(m) if m in PEERS else len(PEERS), m))
     rows = []
     for method in order:
@@ -168,19 +177,23 @@ def _matrix(found: dict[str, list[Standing]], names: Sequence[str], shown: Calla
 
 
 def _missing() -> str:
-    """Return ACC with a share of the rows incomplete, where it was measured, beside that on complete rows."""
-    gaps = [one for one in newest(ended()) if one["missing"]]
+    """Return ACC with a share of the rows incomplete, where it was measured, and on complete rows."""
+    gaps = [record for record in newest(ended()) if record["missing"]]
     if not gaps:
         return "Not measured yet.\n" + made_by(f"{COMMAND} --rates 0.3,0.5")
-    runs = grouped(gaps, lambda one: (one["method"], one["data"], one["missing"]))
-    figures = {key: Figure.of([one["scores"]["accuracy"] for one in some]) for key, some in runs.items()}
+    runs = grouped(gaps, lambda record: (record["method"], record["data"], record["missing"]))
+    figures = {
+        key: Figure.of([record["scores"]["accuracy"] for record in some]) for key, some in runs.items()
+    }
     compared = {(method, name) for method, name, _ in figures}
     for name, methods in standings().items():
         figures |= {(s.method, name, 0): s.accuracy for s in methods if (s.method, name) in compared}
     names = [name for name in SETS if any(name == other for _, other in compared)]
     rates = sorted({rate for _, _, rate in figures})
     rows = []
-    for method in dict.fromkeys(one["method"] for one in sorted(gaps, key=lambda one: one["ours"])):
+    for method in dict.fromkeys(
+        record["method"] for record in sorted(gaps, key=lambda record: record["ours"])
+    ):
         shown = method if method in PEERS else f"**{method}**"
         for rate in rates:
             rows.append([shown, f"{rate:g}", *(str(figures.get((method, name, rate), "")) for name in names)])
@@ -193,11 +206,11 @@ def _missing() -> str:
 
 
 def _failures() -> str:
-    groups = grouped(failed(), lambda one: (one["method"], one["failed"]))
+    groups = grouped(failed(), lambda record: (record["method"], record["failed"]))
     if not groups:
         return "Everything that was started.\n"
     rows = [
-        [method, why, ", ".join(dict.fromkeys(one["data"] for one in some))]
+        [method, why, ", ".join(dict.fromkeys(record["data"] for record in some))]
         for (method, why), some in groups.items()
     ]
     return table(["method", "why", "data"], rows)

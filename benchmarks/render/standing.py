@@ -1,4 +1,4 @@
-"""How our methods stand beside their peers: means of the records, the frontier, who is ahead."""
+"""Our methods against their peers: means of the records, the Pareto frontier, who is ahead."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.records import read_records
 from benchmarks.render.figures import Figure, Record, grouped, newest
 from benchmarks.sets import SEVERAL, SINGLE
 
-EIGHTEEN = tuple(one.name for one in (*SEVERAL, *SINGLE))
+EIGHTEEN = tuple(data.name for data in (*SEVERAL, *SINGLE))
 
 
 @dataclass(frozen=True)
@@ -31,68 +31,74 @@ def standings() -> dict[str, list[Standing]]:
     Our methods' accuracies are those of all seeds in `peers` and `accuracy`; their costs are those measured beside
     the peers, on one thread, where there are such.
     """
-    found: dict[str, list[Standing]] = {name: [] for name in EIGHTEEN}
-    for (name, method), runs in grouped(compared(), lambda one: (one["data"], one["method"])).items():
-        found[name].append(_standing(method, runs))
+    by_data: dict[str, list[Standing]] = {name: [] for name in EIGHTEEN}
+    for (name, method), runs in grouped(
+        compared(), lambda record: (record["data"], record["method"])
+    ).items():
+        by_data[name].append(_standing(method, runs))
     order = [*PEERS]
-    for one in found.values():
-        one.sort(key=lambda s: (s.ours, order.index(s.method) if s.method in order else 0, s.method))
-    return found
+    for methods in by_data.values():
+        methods.sort(key=lambda s: (s.ours, order.index(s.method) if s.method in order else 0, s.method))
+    return by_data
 
 
 def compared() -> list[Record]:
     """Return the records of which the standings are means."""
-    beside = [one for one in newest(ended()) if not one["missing"]]
+    measured = [record for record in newest(ended()) if not record["missing"]]
     alone = [
-        {**one, "ours": True, "alone": True}
-        for one in newest(r for r in read_records("accuracy") if not r["params"])
+        {**record, "ours": True, "alone": True}
+        for record in newest(r for r in read_records("accuracy") if not r["params"])
     ]
-    return [one for one in (*beside, *alone) if one["data"] in EIGHTEEN]
+    return [record for record in (*measured, *alone) if record["data"] in EIGHTEEN]
 
 
 def ended() -> list[Record]:
     """Return the records of `peers` that have scores."""
-    return [one for one in read_records("peers") if "failed" not in one]
+    return [record for record in read_records("peers") if "failed" not in record]
 
 
 def failed() -> list[Record]:
     """Return the records of `peers` that say why there are no scores."""
-    return [one for one in read_records("peers") if "failed" in one]
+    return [record for record in read_records("peers") if "failed" in record]
 
 
 def _standing(method: str, runs: Sequence[Record]) -> Standing:
-    by_seed = {one["seed"]: one["scores"]["accuracy"] for one in reversed(runs)}
-    timed = [one for one in runs if "alone" not in one] or runs
+    by_seed = {record["seed"]: record["scores"]["accuracy"] for record in reversed(runs)}
+    timed = [record for record in runs if "alone" not in record] or runs
     return Standing(
         method,
         runs[0]["rows"],
         bool(runs[0]["ours"]),
         Figure.of([by_seed[seed] for seed in sorted(by_seed)]),
-        Figure.of([one["cpu_seconds"] for one in timed]).mean,
-        Figure.of([one["peak_mb"] for one in timed]).mean,
+        Figure.of([record["cpu_seconds"] for record in timed]).mean,
+        Figure.of([record["peak_mb"] for record in timed]).mean,
     )
 
 
 def best(methods: Iterable[Standing], *, ours: bool) -> Standing | None:
     """Return the most accurate of our methods, or of the peers."""
-    return max((one for one in methods if one.ours == ours), key=lambda one: one.accuracy.mean, default=None)
+    return max(
+        (standing for standing in methods if standing.ours == ours),
+        key=lambda standing: standing.accuracy.mean,
+        default=None,
+    )
 
 
 def frontier(methods: Sequence[Standing]) -> list[Standing]:
     """Return the methods that none other beats in both accuracy and seconds, cheapest first."""
-    found: list[Standing] = []
-    for one in sorted(methods, key=lambda one: (one.cpu_seconds, -one.accuracy.mean)):
-        if not found or one.accuracy.mean > found[-1].accuracy.mean:
-            found.append(one)
-    return found
+    edge: list[Standing] = []
+    for standing in sorted(methods, key=lambda standing: (standing.cpu_seconds, -standing.accuracy.mean)):
+        if not edge or standing.accuracy.mean > edge[-1].accuracy.mean:
+            edge.append(standing)
+    return edge
 
 
 def is_ahead(methods: Sequence[Standing]) -> bool:
-    """Say whether our best method is ahead of every peer on a data set."""
+    """Return whether our best method is ahead of every peer on a data set."""
     mine, theirs = best(methods, ours=True), best(methods, ours=False)
     return mine is not None and (theirs is None or mine.accuracy.mean > theirs.accuracy.mean)
 
 
 def is_on_frontier(methods: Sequence[Standing]) -> bool:
-    """Say whether some method of ours is one that a user would choose."""
-    return any(one.ours for one in frontier(methods))
+    """Return whether a method of ours is on the Pareto frontier of time and accuracy."""
+    return any(standing.ours for standing in frontier(methods))

@@ -15,7 +15,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 38, 10, 24, 34
 
 @dataclass(frozen=True)
 class Series:
-    """Points with a name; joined by a line, or each with a label of its own."""
+    """Points with a name; joined by a line, or each with a label."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -57,7 +57,7 @@ def drawing(panels: Sequence[Panel], columns: int, legend: Sequence[tuple[str, s
 
 
 def _panel(panel: Panel) -> list[str]:
-    places = [point for one in panel.series for point in one.points]
+    places = [point for series in panel.series for point in series.points]
     xs, ys = [_x(panel, p[0]) for p in places], [p[1] for p in places]
     low, high = _bounds(xs)
     floor, ceiling = max(0.0, min(ys) - 0.05), min(1.0, max(ys) + 0.05)
@@ -72,25 +72,25 @@ def _panel(panel: Panel) -> list[str]:
 
     parts = [_text(_WIDTH / 2, 14, panel.title, "middle", bold=True), _text(4, 14, "ACC", "start", size=8)]
     parts += _axes(panel, at, (low, high), (floor, ceiling))
-    for one in panel.series:
-        parts += _drawn(one, [at(point) for point in one.points])
+    for series in panel.series:
+        parts += _drawn(series, [at(point) for point in series.points])
     return parts
 
 
-def _drawn(one: Series, places: Sequence[tuple[float, float]]) -> list[str]:
+def _drawn(series: Series, places: Sequence[tuple[float, float]]) -> list[str]:
     parts = []
-    if one.line:
+    if series.line:
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        dashes = ' stroke-dasharray="3 3"' if one.dashed else ""
+        dashes = ' stroke-dasharray="3 3"' if series.dashed else ""
         parts.append(
-            f'<polyline points="{path}" fill="none" stroke="{one.colour}" stroke-width="1.5"{dashes}/>'
+            f'<polyline points="{path}" fill="none" stroke="{series.colour}" stroke-width="1.5"{dashes}/>'
         )
-    if not one.dashed:
-        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{one.colour}"/>' for x, y in places]
-    for (x, y), label in zip(places, one.labels, strict=False):
+    if not series.dashed:
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{series.colour}"/>' for x, y in places]
+    for (x, y), label in zip(places, series.labels, strict=False):
         anchor = "end" if x > _WIDTH * 0.6 else "start"
         parts.append(
-            _text(x + (-5 if anchor == "end" else 5), y - 4, label, anchor, colour=one.colour, size=8)
+            _text(x + (-5 if anchor == "end" else 5), y - 4, label, anchor, colour=series.colour, size=8)
         )
     return parts
 

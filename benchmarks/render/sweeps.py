@@ -14,7 +14,7 @@ from benchmarks.render.svg import COLOURS, Panel, Series, drawing
 def section() -> str:
     """Return the part of the page about ablations and sweeps."""
     parts = ["## Ablations\n"]
-    for method in dict.fromkeys(one["method"] for one in read_records("ablations")):
+    for method in dict.fromkeys(record["method"] for record in read_records("ablations")):
         parts += [f"### {method}\n", _ablations(method)]
     parts += ["## Sweeps\n"]
     for name, (words, panels, commands) in _sweeps().items():
@@ -38,12 +38,16 @@ def as_params(params: dict[str, Any]) -> str:
 
 
 def _ablations(method: str) -> str:
-    runs = [one for one in read_records("ablations") if one["method"] == method]
-    usual = [one for one in newest(read_records("accuracy")) if one["method"] == method and not one["params"]]
-    names = list(dict.fromkeys(one["data"] for one in runs))
-    usual = [one for one in usual if one["data"] in names]
+    runs = [record for record in read_records("ablations") if record["method"] == method]
+    usual = [
+        record
+        for record in newest(read_records("accuracy"))
+        if record["method"] == method and not record["params"]
+    ]
+    names = list(dict.fromkeys(record["data"] for record in runs))
+    usual = [record for record in usual if record["data"] in names]
     rows = []
-    for params, some in grouped([*usual, *runs], lambda one: as_params(one["params"])).items():
+    for params, some in grouped([*usual, *runs], lambda record: as_params(record["params"])).items():
         means = _means(some)
         shown = "defaults" if params == "{}" else f"`{params}`"
         rows.append([shown, *(str(means[n]) if n in means else "" for n in names)])
@@ -52,8 +56,10 @@ def _ablations(method: str) -> str:
 
 
 def _means(runs: Iterable[Record]) -> dict[str, Figure]:
-    by_data = grouped(newest(runs), lambda one: one["data"])
-    return {name: Figure.of([one["scores"]["accuracy"] for one in some]) for name, some in by_data.items()}
+    by_data = grouped(newest(runs), lambda record: record["data"])
+    return {
+        name: Figure.of([record["scores"]["accuracy"] for record in some]) for name, some in by_data.items()
+    }
 
 
 def _sweeps() -> dict[str, tuple[str, list[Panel], list[str]]]:
@@ -86,14 +92,16 @@ def _sweeps() -> dict[str, tuple[str, list[Panel], list[str]]]:
 
 def _by_parameter(method: str, name: str, default: int | None) -> list[Panel]:
     """Return one panel a data set of ACC against a parameter that the ablations vary alone."""
-    found = [*read_records("ablations"), *read_records("sweeps")]
-    varied = [one for one in found if one["method"] == method and [*one["params"]] == [name]]
+    records = [*read_records("ablations"), *read_records("sweeps")]
+    varied = [record for record in records if record["method"] == method and [*record["params"]] == [name]]
     panels = []
-    for data, runs in grouped(varied, lambda one: one["data"]).items():
-        values = grouped(runs, lambda one: one["params"][name])
+    for data, runs in grouped(varied, lambda record: record["data"]).items():
+        values = grouped(runs, lambda record: record["params"][name])
         points = {value: _means(some)[data].mean for value, some in values.items()}
         usual = _means(
-            one for one in read_records("accuracy") if (one["method"], one["data"]) == (method, data)
+            record
+            for record in read_records("accuracy")
+            if (record["method"], record["data"]) == (method, data)
         )
         if default is not None and data in usual:
             points.setdefault(default, usual[data].mean)
@@ -104,13 +112,13 @@ def _by_parameter(method: str, name: str, default: int | None) -> list[Panel]:
 
 def _labels() -> list[Panel]:
     panels = []
-    for data, runs in grouped(read_records("labels"), lambda one: one["data"]).items():
-        counted = [one for one in runs if one["labels"] >= 1 and not one["params"]]
+    for data, runs in grouped(read_records("labels"), lambda record: record["data"]).items():
+        counted = [record for record in runs if record["labels"] >= 1 and not record["params"]]
         series = [
-            Series(name, [(one["labels"], one["accuracy"][name]) for one in counted], colour)
+            Series(name, [(record["labels"], record["accuracy"][name]) for record in counted], colour)
             for name, colour in zip(("FUCSMF", "harmonic"), COLOURS, strict=False)
         ]
-        best = [(one["labels"], _best_spreading(one)) for one in counted]
+        best = [(record["labels"], _best_spreading(record)) for record in counted]
         panels.append(
             Panel(data, [*series, Series("best LabelSpreading", best, COLOURS[2])], "labels a class")
         )
@@ -122,21 +130,21 @@ def _best_spreading(record: Record) -> float:
 
 
 def _missing() -> list[Panel]:
-    found: dict[str, list[Series]] = {}
+    series_of: dict[str, list[Series]] = {}
     for method, tag, colour in (
         ("LargeMvCNet", "missing", COLOURS[0]),
         ("MVSIB", "missing-mvsib", COLOURS[1]),
     ):
-        runs = [one for one in read_records(tag) if one["reading"] == "rows"]
-        for data, some in grouped(runs, lambda one: one["data"]).items():
+        runs = [record for record in read_records(tag) if record["reading"] == "rows"]
+        for data, some in grouped(runs, lambda record: record["data"]).items():
             for who, shade in ((method, colour), ("k-means, unit rows", COLOURS[5])):
-                if any(one.name == who for one in found.get(data, [])):
+                if any(series.name == who for series in series_of.get(data, [])):
                     continue
-                rates = grouped(some, lambda one: one["rate"])
+                rates = grouped(some, lambda record: record["rate"])
                 points = [(rate, Figure.of([r[who] for r in these]).mean) for rate, these in rates.items()]
-                found.setdefault(data, []).append(Series(who, sorted(points), shade))
-    return [Panel(data, series, "share of incomplete rows") for data, series in found.items()]
+                series_of.setdefault(data, []).append(Series(who, sorted(points), shade))
+    return [Panel(data, series, "share of incomplete rows") for data, series in series_of.items()]
 
 
 def _legend(panels: Sequence[Panel]) -> list[tuple[str, str]]:
-    return list(dict.fromkeys((one.name, one.colour) for panel in panels for one in panel.series))
+    return list(dict.fromkeys((series.name, series.colour) for panel in panels for series in panel.series))

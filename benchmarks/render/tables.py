@@ -17,15 +17,15 @@ _MARKED = re.compile(r"(<!-- render: ([\w-]+) -->\n).*?(<!-- render: end -->)", 
 
 def with_tables(page: str) -> str:
     """Return a page with what the records say now between its markers."""
-    return _MARKED.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}{found[3]}", page)
+    return _MARKED.sub(lambda marker: f"{marker[1]}{TABLES[marker[2]]()}{marker[3]}", page)
 
 
 def summary() -> str:
-    """Return the best of our methods beside the best peer and k-means on each data set."""
+    """Return the best of our methods, the best peer and k-means on each data set."""
     rows = []
     for name, methods in standings().items():
         mine, theirs = best(methods, ours=True), best(methods, ours=False)
-        kmeans = next((one for one in methods if one.method == "k-means"), None)
+        kmeans = next((standing for standing in methods if standing.method == "k-means"), None)
         if mine is None or theirs is None or kmeans is None:
             continue
         ours = [name, mine.method, str(mine.accuracy), amount(mine.cpu_seconds)]
@@ -40,21 +40,25 @@ def summary() -> str:
 
 
 def accuracy(method: str) -> str:
-    """Return what a method with its defaults reaches on every data set, beside the bars it was built against."""
-    runs = [one for one in newest(read_records("accuracy")) if one["method"] == method and not one["params"]]
-    runs = [one for one in runs if one["data"] in SETS]
-    by_data = grouped(runs, lambda one: one["data"])
+    """Return the scores of a method with its defaults on every data set, and the baselines of the brief."""
+    runs = [
+        record
+        for record in newest(read_records("accuracy"))
+        if record["method"] == method and not record["params"]
+    ]
+    runs = [record for record in runs if record["data"] in SETS]
+    by_data = grouped(runs, lambda record: record["data"])
     rows = []
     for name, bars in SETS.items():
         if name not in by_data:
             continue
         some = by_data[name]
-        found, nmi, ari = (
-            Figure.of([one["scores"][score] for one in some]) for score in ("accuracy", "nmi", "ari")
+        acc, nmi, ari = (
+            Figure.of([record["scores"][score] for record in some]) for score in ("accuracy", "nmi", "ari")
         )
-        scores = [str(found), str(found.runs), short(nmi.mean), short(ari.mean)]
+        scores = [str(acc), str(acc.runs), short(nmi.mean), short(ari.mean)]
         others = ["" if bar is None else short(bar) for bar in (bars.kmeans, bars.anchor, bars.knn)]
-        spent = amount(Figure.of([one["cpu_seconds"] for one in some]).mean)
+        spent = amount(Figure.of([record["cpu_seconds"] for record in some]).mean)
         rows.append([name, f"{some[0]['rows']:,}", *scores, *others, spent])
     headers = ("data", "rows", "ACC", "seeds", "NMI", "ARI", "k-means", "anchor graph", "kNN graph", "CPU s")
     command = f"python -m benchmarks accuracy --method {method.lower()} --sets {','.join(by_data)}"
@@ -62,13 +66,15 @@ def accuracy(method: str) -> str:
 
 
 def labels() -> str:
-    """Return the accuracy of FUCSMF on rows without a label beside its peers'."""
-    rows, runs = [], [one for one in read_records("labels") if not one["params"]]
-    for one in runs:
-        spreading = [value for name, value in one["accuracy"].items() if name.startswith("LabelSpreading")]
-        count = f"{one['labels']:.0%}" if one["labels"] < 1 else str(one["labels"])
-        ours = str(Figure(one["accuracy"]["FUCSMF"], one["deviation"]["FUCSMF"], one["draws"]))
-        rows.append([one["data"], count, ours, short(one["accuracy"]["harmonic"]), short(max(spreading))])
+    """Return the accuracy of FUCSMF and its peers on unlabelled rows."""
+    rows, runs = [], [record for record in read_records("labels") if not record["params"]]
+    for record in runs:
+        spreading = [value for name, value in record["accuracy"].items() if name.startswith("LabelSpreading")]
+        count = f"{record['labels']:.0%}" if record["labels"] < 1 else str(record["labels"])
+        ours = str(Figure(record["accuracy"]["FUCSMF"], record["deviation"]["FUCSMF"], record["draws"]))
+        rows.append(
+            [record["data"], count, ours, short(record["accuracy"]["harmonic"]), short(max(spreading))]
+        )
     headers = ("data", "labels a class", "FUCSMF", "harmonic", "best LabelSpreading")
     return table(headers, rows) + "\n" + made_by("python -m benchmarks labels", of=runs)
 
@@ -77,9 +83,9 @@ def answers() -> str:
     """Return the accuracy of every seed after ten answers, random and asked by the page."""
     runs = read_records("answers")
     rows = [
-        [str(one["seed"]), *(f"{value:.3f}" for value in
-         (one["clustered"], one["asked"][0], one["random"][-1], one["asked"][-1]))]
-        for one in runs
+        [str(record["seed"]), *(f"{value:.3f}" for value in
+         (record["clustered"], record["asked"][0], record["random"][-1], record["asked"][-1]))]
+        for record in runs
     ]  # fmt: skip
     headers = ("seed", "clustered", "nothing said", "ten random answers", "ten answers to the page")
     return table(headers, rows) + "\n" + made_by("python -m benchmarks answers", of=runs)
@@ -87,9 +93,11 @@ def answers() -> str:
 
 def explorer() -> str:
     """Return what the explorer costs, by the last record of each run."""
-    latest = {one["what"]: one for one in read_records("explorer")}
-    keys = dict.fromkeys(key for one in latest.values() for key in one if key not in ("what", "machine"))
-    rows = [[key, *(_cell(one.get(key)) for one in latest.values())] for key in keys]
+    latest = {record["what"]: record for record in read_records("explorer")}
+    keys = dict.fromkeys(
+        key for record in latest.values() for key in record if key not in ("what", "machine")
+    )
+    rows = [[key, *(_cell(record.get(key)) for record in latest.values())] for key in keys]
     commands = (
         "python -m benchmarks explorer --run mnist-run --images 28x28",
         "python -m benchmarks explorer --rows 1000000 --columns 16",

@@ -23,29 +23,31 @@ def ablations(method: str) -> str:
     all data sets ends in their mean.
     """
     estimator = find_method(method).load()
-    defaults = [one for one in newest(read_records("accuracy")) if not one["params"]]
-    changed = [one for one in read_records("ablations") if one["params"]]
+    defaults = [record for record in newest(read_records("accuracy")) if not record["params"]]
+    changed = [record for record in read_records("ablations") if record["params"]]
     runs = [
-        one
-        for one in (*defaults, *changed)
-        if one["method"] == estimator.__name__
-        and _without_constants(one) == settings_of(estimator, one["params"])
+        record
+        for record in (*defaults, *changed)
+        if record["method"] == estimator.__name__
+        and _without_constants(record) == settings_of(estimator, record["params"])
     ]
-    tried = {(one["data"], one["seed"]) for one in runs if one["params"]}
-    both = [one for one in runs if (one["data"], one["seed"]) in tried]
-    lines = grouped(both, lambda one: written(one["params"]))
+    tried = {(record["data"], record["seed"]) for record in runs if record["params"]}
+    both = [record for record in runs if (record["data"], record["seed"]) in tried]
+    lines = grouped(both, lambda record: written(record["params"]))
     command = (
         f"python -m benchmarks accuracy --method {method} --tag ablations --params '{{\"NAME\": VALUE}}'"
     )
     return (
-        _by_data(lines, lambda one: one["scores"]["accuracy"], "ACC with") + "\n" + made_by(command, of=both)
+        _by_data(lines, lambda record: record["scores"]["accuracy"], "ACC with")
+        + "\n"
+        + made_by(command, of=both)
     )
 
 
-def _without_constants(one: Record) -> Record:
+def _without_constants(record: Record) -> Record:
     """Return the settings of a record but for parameters that are constants now, or gone with what they turned on."""
-    gone = GONE.get(one["method"], {})
-    return {name: value for name, value in one["settings"].items() if name not in gone}
+    gone = GONE.get(record["method"], {})
+    return {name: value for name, value in record["settings"].items() if name not in gone}
 
 
 def written(params: Record) -> str:
@@ -64,7 +66,7 @@ def written(params: Record) -> str:
 def corruption() -> str:
     """Return what noise in a view costs LargeMvCNet with and without the noise term, and where it is known."""
     records = read_records("corruption")
-    runs = grouped(records, lambda one: one["data"])
+    runs = grouped(records, lambda record: record["data"])
     columns = {
         "clean": "clean, with noise term",
         "spoilt": "spoilt, with noise term",
@@ -86,9 +88,9 @@ def missing(method: str) -> str:
     estimator = find_method(method).load().__name__
     tag = "missing" if method == "largemvcnet" else f"missing-{method}"
     runs = read_records(tag)
-    cases = dict.fromkeys((one["reading"], one["rate"]) for one in runs)
+    cases = dict.fromkeys((record["reading"], record["rate"]) for record in runs)
     named = {case: "complete" if case[1] == 0 else f"{case[0]} {case[1]:g}" for case in cases}
-    lines, everyone = [], grouped(runs, lambda one: one["data"])
+    lines, everyone = [], grouped(runs, lambda record: record["data"])
     for name, some in everyone.items():
         lines.append([name, *(_beside(_of_case(some, case), estimator) for case in cases)])
     if len(everyone) > 1:
@@ -104,22 +106,22 @@ def robustness() -> str:
     records = read_records("robustness")
     lines = grouped(records, _noise)
     return (
-        _by_data(lines, lambda one: one["accuracy"], "ACC with")
+        _by_data(lines, lambda record: record["accuracy"], "ACC with")
         + "\n"
         + made_by("python -m benchmarks robustness", of=records)
     )
 
 
-def _noise(one: Record) -> str:
-    if one["noise"] == "neighbours":
-        return f"{one['share']:.0%} of the neighbours drawn at random" if one["share"] else "nothing"
-    return f"noise on {one['share']:.0%} of the first view's rows, signal to noise {one['level']:g}"
+def _noise(record: Record) -> str:
+    if record["noise"] == "neighbours":
+        return f"{record['share']:.0%} of the neighbours drawn at random" if record["share"] else "nothing"
+    return f"noise on {record['share']:.0%} of the first view's rows, signal to noise {record['level']:g}"
 
 
 def imbalance() -> str:
     """Return the recall of three classes cut to a twentieth, and the share of the other rows that are right."""
     records = read_records("imbalance")
-    runs = grouped(records, lambda one: (one["data"], json.dumps(one["params"])))
+    runs = grouped(records, lambda record: (record["data"], json.dumps(record["params"])))
     lines = []
     for (data, _), some in runs.items():
         scores = [short(_mean(some, key)) for key in ("minority_recall", "rest_accuracy")]
@@ -133,11 +135,13 @@ def imbalance() -> str:
 
 def _by_data(lines: dict[str, list[Record]], score: Callable[[Record], float], first: str) -> str:
     """Return a table with a line for each case and a column for each data set, means over seeds."""
-    names = list(dict.fromkeys(one["data"] for some in lines.values() for one in some))
+    names = list(dict.fromkeys(record["data"] for some in lines.values() for record in some))
     rows = []
     for name, some in lines.items():
-        by_set = grouped(some, lambda one: one["data"])
-        means = [float(np.mean([score(one) for one in by_set[data]])) for data in names if data in by_set]
+        by_set = grouped(some, lambda record: record["data"])
+        means = [
+            float(np.mean([score(record) for record in by_set[data]])) for data in names if data in by_set
+        ]
         cells = iter(means)
         shown = [short(next(cells)) if data in by_set else "" for data in names]
         rows.append([name, *shown, short(float(np.mean(means))) if len(means) == len(names) else ""])
@@ -145,7 +149,7 @@ def _by_data(lines: dict[str, list[Record]], score: Callable[[Record], float], f
 
 
 def _of_case(records: Iterable[Record], case: Hashable) -> list[Record]:
-    return [one for one in records if (one["reading"], one["rate"]) == case]
+    return [record for record in records if (record["reading"], record["rate"]) == case]
 
 
 def _beside(some: list[Record], method: str) -> str:
@@ -153,11 +157,11 @@ def _beside(some: list[Record], method: str) -> str:
     if not some:
         return ""
     ours, columns, unit = (
-        np.mean([_mean(own, who) for own in grouped(some, lambda one: one["data"]).values()])
+        np.mean([_mean(own, who) for own in grouped(some, lambda record: record["data"]).values()])
         for who in (method, "k-means", "k-means, unit rows")
     )
     return f"{short(float(ours))} ({short(float(columns))}, {short(float(unit))})"
 
 
 def _mean(records: Iterable[Record], key: str) -> float:
-    return float(np.mean([one[key] for one in records]))
+    return float(np.mean([record[key] for record in records]))

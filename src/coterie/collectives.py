@@ -1,4 +1,4 @@
-"""What processes that work together must agree on, injected so that one code path serves one and many."""
+"""Reductions over processes, injected so that one code path serves one process and many."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ ALONE = Alone()
 
 
 def share_of(n: int, collectives: Collectives) -> slice:
-    """Return which of `n` things are this process's: a run of them, as long as the others' or one longer.
+    """Return the slice of `n` items that belongs to this process; slices differ in length by at most one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The one exception that a user's input can cause, and words that its sentences share."""
+"""The exception for a user's mistakes, and parts of its messages."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ class InputError(ValueError):
 
 
 def lost_process(reason: str) -> InputError:
-    """Return the error of a run that has lost one of its processes.
+    """Return the error of a run in which another process has died.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def lost_process(reason: str) -> InputError:
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:
-    """List names in a sentence, and how many more there are.
+    """Return names as a list in a sentence, at most `most` of them, and how many more there are.
 
     Examples
     --------

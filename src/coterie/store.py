@@ -1,7 +1,6 @@
-"""Files that hold models and checkpoints: one zip with `manifest.json` and `tensors.safetensors`.
+"""Files of models and checkpoints: a zip of `manifest.json` and `tensors.safetensors`, written atomically.
 
-Nothing in such a file can run code: the manifest is JSON, the tensors are raw numbers with declared shapes.
-Writing is atomic: a reader sees the old file or the new one, never half of one.
+Nothing in such a file can run code.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import platform
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,34 +31,32 @@ _PART = ".part"
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that a result depends on, by package name.
+    """Return the versions of Python and of the packages that results depend on.
 
     Examples
     --------
     >>> sorted(versions())[:3]
     ['coterie', 'numpy', 'python']
     """
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for package in ("coterie", "numpy", "scikit-learn", "scipy", "torch"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+        with suppress(PackageNotFoundError):
+            installed[package] = version(package)
+    return installed
 
 
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path beside `path` that replaces it when the block ends well.
+    """Yield a temporary path in the same folder that replaces `path` when the block ends without an error.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> target = pathlib.Path(tempfile.mkdtemp()) / "note.txt"
     >>> with atomic_path(target) as draft:
-    ...     _ = draft.write_text("whole")
+    ...     _ = draft.write_text("complete")
     >>> target.read_text()
-    'whole'
+    'complete'
     """
     target = Path(path)
     if not target.parent.is_dir():
@@ -76,7 +73,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             os.fsync(written.fileno())
         draft.chmod(0o666 & ~_umask())
         draft.replace(target)
-        _settle(target.parent)
+        _sync_folder(target.parent)
     except OSError as error:
         raise InputError(f"Cannot write {target}: {error.strerror or error}.") from error
     finally:
@@ -85,7 +82,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def remove_drafts(folder: Path) -> None:
-    """Remove what a killed process was writing in a folder; nobody else may be writing there.
+    """Remove the temporary files of a killed process; no other process may be writing in the folder.
 
     Examples
     --------
@@ -105,8 +102,8 @@ def _new_draft(target: Path) -> Path:
     return Path(name)
 
 
-def _settle(folder: Path) -> None:
-    """Let the new name of a file reach the disk, where the system can."""
+def _sync_folder(folder: Path) -> None:
+    """Write the entries of a folder to disk, where the system can."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -125,16 +122,7 @@ def _umask() -> int:
 def write_archive(
     path: str | os.PathLike[str], manifest: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
 ) -> None:
-    """Write a manifest and named arrays to `path` in one atomic step.
-
-    Parameters
-    ----------
-    path : path-like
-        Where to write; the folder must exist.
-    manifest : mapping
-        Anything JSON can say. `format`, `schema` and `versions` are added.
-    tensors : mapping of str to ndarray
-        Numbers only.
+    """Write a JSON manifest, with `format`, `schema` and `versions` added, and named arrays to `path` atomically.
 
     Examples
     --------
@@ -155,15 +143,9 @@ def write_archive(
 def read_archive(
     path: str | os.PathLike[str], remedy: str = "copy it again, or make it anew"
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Read what `write_archive` wrote, or say in one sentence why the file cannot be read.
+    """Read what `write_archive` wrote; raise one sentence, with a `remedy`, where the file is damaged.
 
-    Every byte counts: the checksums of the zip tell a flipped bit.
-
-    Parameters
-    ----------
-    path : path-like
-    remedy : str
-        What to do about a damaged file.
+    The checksums of the zip detect every flipped bit.
 
     Examples
     --------
@@ -187,10 +169,10 @@ def read_archive(
         zipfile.BadZipFile,
         safetensors.SafetensorError,
         EOFError,
-        LookupError,  # kinds of numbers that NumPy does not have
+        LookupError,  # dtypes that NumPy does not have
         OSError,
         ValueError,
-        RuntimeError,  # encrypted members, and NotImplementedError for zips of another make
+        RuntimeError,  # encrypted members, and NotImplementedError for other zip formats
     ) as error:
         if isinstance(error, InputError):
             raise
@@ -228,7 +210,7 @@ def _tensors(archive: zipfile.ZipFile, source: Path) -> dict[str, np.ndarray]:
 
 
 def _member(archive: zipfile.ZipFile, name: str, source: Path) -> bytes:
-    """Return one stored member; one that is compressed or larger than the file could swell in memory."""
+    """Return a stored member; a compressed one, or one larger than the file, could be a decompression bomb."""
     try:
         info = archive.getinfo(name)
     except KeyError:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from coterie.data import as_views, read_views
-from coterie.data.mapped import MemmapRows, Place
+from coterie.data.mapped import FileLayout, MemmapRows
 from coterie.errors import InputError
 
 TABLE = np.random.default_rng(0).normal(size=(5000, 20)).astype(np.float32)
@@ -90,7 +90,7 @@ def test_rows_that_are_written_through_a_writable_map_are_read(tmp_path):
 
 def test_a_file_that_ends_between_the_look_and_the_read_is_one_sentence(tmp_path, monkeypatch):
     path, views = npy(tmp_path)
-    monkeypatch.setattr(type(views.sources[0].stamp), "check", lambda *given, **options: None)
+    monkeypatch.setattr(type(views.sources[0].version), "check", lambda *given, **options: None)
     os.truncate(path, 1000)
     with pytest.raises(InputError, match="it is shorter than it was"):
         views.read(slice(0, 5000))
@@ -124,6 +124,6 @@ def test_any_part_of_a_map_reads_as_indexing_would(order, dtype, part, tmp_path)
 def test_plain_parts_of_a_map_are_read_from_the_file(tmp_path):
     np.save(tmp_path / "x.npy", TABLE)
     table = np.load(tmp_path / "x.npy", mmap_mode="r")
-    assert Place.of(table[5:, 2:9]) is not None
-    assert Place.of(table.T) is not None
-    assert Place.of(table[:, ::2]) is None
+    assert FileLayout.of(table[5:, 2:9]) is not None
+    assert FileLayout.of(table.T) is not None
+    assert FileLayout.of(table[:, ::2]) is None

@@ -7,8 +7,8 @@ import scipy.io
 from scipy import sparse
 
 from coterie.data import read_labels, read_views
-from coterie.data.readers.layout import find_flips
 from coterie.data.readers.mat5 import csr_of_columns, mat5_entries
+from coterie.data.readers.selection import find_transposed
 from coterie.errors import InputError
 
 RNG = np.random.default_rng(0)
@@ -239,7 +239,7 @@ def test_a_plain_hdf5_file_is_not_transposed(tmp_path):
     ],
 )
 def test_where_the_rows_are(shapes, n_labels, flips):
-    assert find_flips(shapes, n_labels) == flips
+    assert find_transposed(shapes, n_labels) == flips
 
 
 def test_a_file_of_version_4_is_refused_with_what_to_do(tmp_path):

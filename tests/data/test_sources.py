@@ -45,7 +45,7 @@ def _sliced_memmap(path):
 def _hdf5(path, flipped, chunks):
     file = h5py.File(path / "x.h5", "w")
     dataset = file.create_dataset("X", data=table().T if flipped else table(), chunks=chunks)
-    return Views([ChunkedRows(dataset, flipped=flipped)])
+    return Views([ChunkedRows(dataset, transposed=flipped)])
 
 
 def _zarr(path):

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from coterie.graph.metric import KINDS, MetricSpace, choose_metric, fit_metric, share_in_means
-from coterie.ops.neighbours import neighbour_table
+from coterie.graph.neighbours import neighbours_of_each
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -65,7 +65,7 @@ def test_the_choice_sees_through_a_strong_direction_that_says_nothing():
     rows = rows + 40 * torch.randn(600, 1, generator=seeded(3)) * nuisance
 
     def purity(kind: str) -> float:
-        table = neighbour_table(MetricSpace(kind, 20).fit(rows)(rows), 10, generator=seeded())
+        table = neighbours_of_each(MetricSpace(kind, 20).fit(rows)(rows).numpy(), 10)[1].indices
         return float((truth[table] == truth[:, None]).double().mean())
 
     chosen = choose_metric(rows, n_neighbors=10, generator=seeded()).kind

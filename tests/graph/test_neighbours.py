@@ -115,7 +115,9 @@ def test_a_neighbour_that_the_probed_lists_do_not_have_is_missing_and_infinitely
     assert (np.diff(missing.astype(int), axis=1) >= 0).all()  # all of them last
 
 
-def test_processes_that_share_the_search_find_what_one_finds():
+@pytest.mark.parametrize("exact_rows", [20_000, 10])
+def test_processes_that_share_the_search_find_what_one_finds(monkeypatch, exact_rows):
+    monkeypatch.setattr(neighbours, "EXACT_ROWS", exact_rows)
     rows = random_rows(101)
     alone = neighbours_of_each(rows, 6)[1]
     for found in in_threads(3, lambda collectives: neighbours_of_each(rows, 6, collectives=collectives)[1]):

@@ -8,12 +8,12 @@ from sklearn.datasets import load_wine, make_blobs
 
 from coterie import MVSIB, LargeMvCNet
 from coterie.data import as_views
+from coterie.graph.agreement import neighbours_of_present
 from coterie.graph.concatenation import Concatenation
 from coterie.graph.initial import share_inside
 from coterie.graph.outliers import Guard, usable
 from coterie.graph.scaling import choose_scalings, draw_sample
 from coterie.metrics import accuracy
-from coterie.ops.graphs import table_of_present
 
 
 def rows_of(seed=0, n=200, d=6, k=4):
@@ -29,9 +29,7 @@ def test_the_scaling_that_makes_views_agree_is_chosen():
     for v in range(2):
         raw = (directions + 0.1 * rng.normal(size=(200, 5))) * lengths[v]
         for mode, scaled in (("none", raw), ("sample", raw / np.linalg.norm(raw, axis=1, keepdims=True))):
-            tables[v, mode] = table_of_present(
-                torch.from_numpy(scaled).float(), np.ones(200, bool), 10, generator=torch.Generator()
-            )
+            tables[v, mode] = neighbours_of_present(scaled.astype(np.float32), np.ones(200, bool), 10)
     assert choose_scalings(tables, 2) == ["sample", "sample"]
 
 

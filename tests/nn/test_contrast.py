@@ -34,9 +34,9 @@ def test_neighbour_contrast_has_finite_gradients_where_codes_coincide():
     assert torch.isfinite(z.grad).all()
 
 
-@pytest.mark.parametrize("lines", [3, 512])
-def test_the_gradient_of_the_contrast_is_that_of_its_value(lines, monkeypatch):
-    monkeypatch.setattr(contrast, "_LINES", lines)
+@pytest.mark.parametrize("rows", [3, 512])
+def test_the_gradient_of_the_contrast_is_that_of_its_value(rows, monkeypatch):
+    monkeypatch.setattr(contrast, "_BLOCK_ROWS", rows)
     z, partners = codes_of(10, dtype=torch.float64).requires_grad_().chunk(2)
     assert torch.autograd.gradcheck(lambda *both: 3 * neighbour_contrast(*both), (z, partners))
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from coterie.ops.anchors import nearest_anchors, spectral_embedding, tied
-from coterie.ops.matching import match_centers
+from coterie.ops.kmeans import match_centers
 from coterie.ops.pca import principal_axes
 
 

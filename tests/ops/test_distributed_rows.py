@@ -10,7 +10,6 @@ from coterie.collectives import ALONE, share_of
 from coterie.data.batches import Batch
 from coterie.ops.cluster_statistics import NearestRows
 from coterie.ops.distributed_rows import agree, agreed, gathered, joined, joined_tables, of_share
-from coterie.ops.neighbours import neighbour_table
 from coterie.ops.sparse import gathered_rows
 
 
@@ -100,14 +99,3 @@ def test_the_nearest_rows_of_all_processes_are_those_of_one():
 
     for numbers in [work(ALONE), *in_threads(3, work)]:
         assert numbers.tolist() == [7, 7, 7, 7]
-
-
-@pytest.mark.parametrize("exact_rows", [1000, 10])
-def test_processes_that_share_a_search_find_the_neighbours_that_one_finds(exact_rows):
-    rows = torch.randn(150, 4, generator=seeded())
-
-    def work(collectives):
-        return neighbour_table(rows, 5, generator=seeded(), exact_rows=exact_rows, collectives=collectives)
-
-    for found in in_threads(3, work):
-        assert torch.equal(found, work(ALONE))

@@ -8,7 +8,7 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from coterie.ops.affinity import Affinity, knn_affinity
+from coterie.methods.sscnet.affinity import Affinity, knn_affinity
 from coterie.ops.stiefel import (
     Curve,
     EigenLayers,

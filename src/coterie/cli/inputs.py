@@ -87,24 +87,24 @@ def read_data(path: Path, drop: list[str] | None) -> Any:
 
 def fill_values(views: Any, fill: bool) -> list[list[float]] | None:
     """Return the medians that fill the empty cells of each column; None where they are not to be filled."""
-    from coterie.data.gaps import medians
+    from coterie.data.imputation import column_medians
 
-    return medians(views) if fill else None
+    return column_medians(views) if fill else None
 
 
 def filled(views: Any, values: list[list[float]] | None) -> Any:
     """Fill the empty cells of rows, where there are values to fill them with."""
-    from coterie.data.gaps import fill_gaps
+    from coterie.data.imputation import impute
 
-    return views if values is None else fill_gaps(views, values)
+    return views if values is None else impute(views, values)
 
 
 def describe_gaps(views: Any) -> str:
     """Say how many cells of a table are empty, and where; nothing where none is."""
-    from coterie.data.gaps import gaps
+    from coterie.data.imputation import count_empty_cells
     from coterie.data.memory import fits
 
-    counts = gaps(views) if fits(views) else []  # reading a larger file would take more than a moment
+    counts = count_empty_cells(views) if fits(views) else []  # a larger file takes too long
     total = int(sum(count.sum() for count in counts))
     if not total:
         return ""

@@ -1,7 +1,6 @@
-"""Removal of views at a stated rate, for experiments with missing views.
+"""Random removal of views, for experiments with missing views."""
 
-n rows, v views.
-"""
+# n rows, v views
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ def amputate(
     reading: str = "rows",
     random_state: int | np.random.Generator | None = None,
 ) -> np.ndarray:
-    """Choose which views to remove from which rows; every row keeps at least one.
+    """Draw a mask of missing views at a given rate; every row keeps at least one view.
 
     A missing rate can mean two things, and papers rarely say which: with two views and one of them kept in
     each row, at most half of the entries can be missing, so a rate of 0.7 can only count rows
@@ -69,12 +68,12 @@ def _incomplete_rows(n: int, v: int, rate: float, rng: np.random.Generator) -> n
     if count and v == 1:
         raise InputError("With one view no row can miss a view: rate must be 0.")
     present = np.ones((n, v), dtype=bool)
-    open_rows = rng.choice(n, size=count, replace=False)
+    incomplete = rng.choice(n, size=count, replace=False)
     # A fair coin for each view, tossed again when all agree, makes all proper subsets equally likely.
-    while len(open_rows):
-        present[open_rows] = rng.random((len(open_rows), v)) < 0.5
-        kept = present[open_rows].sum(axis=1)
-        open_rows = open_rows[(kept == 0) | (kept == v)]
+    while len(incomplete):
+        present[incomplete] = rng.random((len(incomplete), v)) < 0.5
+        kept = present[incomplete].sum(axis=1)
+        incomplete = incomplete[(kept == 0) | (kept == v)]
     return present
 
 
@@ -86,8 +85,8 @@ def _missing_entries(n: int, v: int, rate: float, rng: np.random.Generator) -> n
         )
     safe = np.zeros((n, v), dtype=bool)
     safe[np.arange(n), rng.integers(v, size=n)] = True
-    open_entries = np.flatnonzero(~safe)
-    count = min(round(rate * n * v), len(open_entries))
+    removable = np.flatnonzero(~safe)
+    count = min(round(rate * n * v), len(removable))
     present = np.ones(n * v, dtype=bool)
-    present[rng.choice(open_entries, size=count, replace=False)] = False
+    present[rng.choice(removable, size=count, replace=False)] = False
     return present.reshape(n, v)

@@ -1,10 +1,8 @@
-"""Batches of rows: a seeded shuffle that reads a file in long runs.
+"""Shuffled batches of rows, with large sequential reads from disk.
 
-Data on disk are read a shard at a time: some tens of thousands of rows, made of blocks of neighbouring rows
-drawn from all over the file. Shards are visited in random order and shuffled inside, and the next one is
-read while the present one is in use, so that the disk sees long reads and the method sees mixed rows.
-Data in memory are one shard. Which blocks make a shard is fixed by the seed, so that a table of neighbours
-inside each shard can be kept from epoch to epoch.
+Data on disk are read a shard at a time: blocks of consecutive rows drawn from all over the file. Shards come in
+random order, are shuffled inside, and are prefetched. Data in memory are one shard. The seed fixes which blocks make
+a shard, so that neighbour tables inside each shard serve all epochs.
 """
 
 # n rows, b rows of a batch, d columns of a view
@@ -12,14 +10,15 @@ inside each shard can be kept from epoch to epoch.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from coterie.collectives import ALONE, Collectives, share_of
-from coterie.data.ahead import read_ahead
 from coterie.data.scaling import Scaler
 from coterie.data.subsets import some_rows
 from coterie.data.views import Views
@@ -28,18 +27,22 @@ SHARD_BYTES = 128 * 2**20
 SAMPLE_ROWS = 5000
 _BLOCK_BYTES = 2 * 2**20
 
+ReadRows = Callable[[np.ndarray], list[np.ndarray]]
+Key = TypeVar("Key")
+Piece = TypeVar("Piece")
+
 
 class Partners(Protocol):
-    """Draws for each row another row of the same shard, for instance one of its nearest neighbours."""
+    """Draws a positive for each row: another row of the same shard, for instance a nearest neighbour."""
 
     def draw(self, shard: int, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return for each local row number of a shard the local number of its partner."""
+        """Return the local number of the positive of each local row number of a shard."""
         ...
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows, ready for a network.
+    """Scaled rows for one training step.
 
     Attributes
     ----------
@@ -69,7 +72,7 @@ class Batch:
         return len(self.own) / len(self.rows)
 
     def with_partners(self) -> Batch:
-        """Return the rows followed by their partners as one batch; the rows alone where they have none.
+        """Return the rows and then their partners as one batch; the rows alone without partners.
 
         Examples
         --------
@@ -87,16 +90,16 @@ class Batch:
         )
 
     def distinct(self) -> Batch:
-        """Return the batch with every row once, in the order in which they first appear; without partners.
+        """Return the batch with each row once, in order of first appearance, without partners.
 
         Examples
         --------
         >>> Batch(np.array([3, 7, 3]), [np.array([[1.0], [2.0], [1.0]])]).distinct().rows
         array([3, 7])
         """
-        places = np.sort(np.unique(self.rows, return_index=True)[1])
-        kept, share = np.isin(self.own, places), np.isin(places, self.own)
-        return Batch(self.rows[places], [view[kept] for view in self.views], share=np.flatnonzero(share))
+        first = np.sort(np.unique(self.rows, return_index=True)[1])
+        kept, share = np.isin(self.own, first), np.isin(first, self.own)
+        return Batch(self.rows[first], [view[kept] for view in self.views], share=np.flatnonzero(share))
 
 
 class Batches:
@@ -154,21 +157,21 @@ class Batches:
         """Yield every row once, in an order decided by the seed and the number of the epoch."""
         rng = np.random.default_rng([self.seed, number])
         order = rng.permutation(len(self.shards))
-        for shard, reader in zip(order, self._ahead(order), strict=True):
+        for shard, read in zip(order, self._readers(order), strict=True):
             numbers = self.shards[shard]
             for local in self._shuffled(len(numbers), rng):
                 positives = None
                 if partners is not None:
-                    positives = self._batch(numbers, partners.draw(int(shard), local, rng), reader)
-                yield self._batch(numbers, local, reader, positives)
+                    positives = self._batch(numbers, partners.draw(int(shard), local, rng), read)
+                yield self._batch(numbers, local, read, positives)
 
     def _batch(
-        self, numbers: np.ndarray, local: np.ndarray, reader: _Reader, positives: Batch | None = None
+        self, numbers: np.ndarray, local: np.ndarray, read: ReadRows, positives: Batch | None = None
     ) -> Batch:
         if self.collectives.size == 1:
-            return Batch(numbers[local], reader.read(local), positives)
+            return Batch(numbers[local], read(local), positives)
         share = np.arange(len(local))[share_of(len(local), self.collectives)]
-        return Batch(numbers[local], reader.read(local[share]), positives, share)
+        return Batch(numbers[local], read(local[share]), positives, share)
 
     def read_shard(self, shard: int) -> list[np.ndarray]:
         """Read all the scaled rows of a shard."""
@@ -180,11 +183,11 @@ class Batches:
         return self.scaler.transform(self.views.read(rows), present)
 
     def sample(self, most: int = SAMPLE_ROWS) -> np.ndarray:
-        """Return at most `most` scaled rows, drawn evenly, the views side by side."""
+        """Return at most `most` scaled rows, drawn uniformly, with their views concatenated."""
         return np.hstack(self.read(some_rows(self.views.n_rows, most, self.seed)))
 
     def in_order(self, rows: np.ndarray | None = None, size: int = 4096) -> Iterator[list[np.ndarray]]:
-        """Yield this process's share of the rows in the order of the data, or the given numbers, `size` at a time."""
+        """Yield scaled rows `size` at a time: the given numbers, or this process's share of all rows in order."""
         whole = share_of(self.views.n_rows, self.collectives) if rows is None else slice(0, len(rows))
         for start in range(whole.start, whole.stop, size):
             part = slice(start, min(start + size, whole.stop))
@@ -193,37 +196,35 @@ class Batches:
     def _shuffled(self, n_rows: int, rng: np.random.Generator) -> list[np.ndarray]:
         return np.array_split(rng.permutation(n_rows), math.ceil(n_rows / self.batch_size))
 
-    def _ahead(self, order: np.ndarray) -> Iterator[_Reader]:
-        """Yield a reader for each shard; a shard on disk is read whole, while its forerunner is in use."""
+    def _readers(self, order: np.ndarray) -> Iterator[ReadRows]:
+        """Yield for each shard a function that reads local rows; shards on disk are prefetched and scaled whole."""
         if self.views.in_memory:
-            yield _Direct(self)
+            yield self.read  # the one shard, whose local numbers are those of the data
             return
-        for held in read_ahead(self.read_shard, [int(shard) for shard in order]):
-            yield _Held(held)
+        for views in prefetch(self.read_shard, [int(shard) for shard in order]):
+            yield partial(_take, views)
 
 
-class _Reader(Protocol):
-    def read(self, local: np.ndarray) -> list[np.ndarray]: ...
+def _take(views: list[np.ndarray], rows: np.ndarray) -> list[np.ndarray]:
+    return [view[rows] for view in views]
 
 
-@dataclass(frozen=True)
-class _Direct:
-    """The one shard of data in memory: rows are gathered and scaled when they are asked for."""
+def prefetch(read: Callable[[Key], Piece], keys: Iterable[Key]) -> Iterator[Piece]:
+    """Yield `read(key)` in order, reading the next piece on another thread; at most two pieces are in memory.
 
-    batches: Batches
-
-    def read(self, local: np.ndarray) -> list[np.ndarray]:
-        return self.batches.read(local)
-
-
-@dataclass(frozen=True)
-class _Held:
-    """A shard that was read from disk and scaled."""
-
-    views: list[np.ndarray]
-
-    def read(self, local: np.ndarray) -> list[np.ndarray]:
-        return [view[local] for view in self.views]
+    Examples
+    --------
+    >>> list(prefetch(lambda number: number * 10, [1, 2, 3]))
+    [10, 20, 30]
+    """
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        pending = None
+        for key in keys:
+            ready, pending = pending, pool.submit(read, key)
+            if ready is not None:
+                yield ready.result()
+        if pending is not None:
+            yield pending.result()
 
 
 def _shards(views: Views, seed: int, shard_bytes: int) -> list[np.ndarray]:

@@ -1,7 +1,6 @@
-"""Data sets that need no download: scikit-learn's digits, as pixels and as several descriptors.
+"""Built-in data sets: scikit-learn's digits, as pixels and as several descriptors."""
 
-n images, h x w pixels each.
-"""
+# n images, h x w pixels each
 
 from __future__ import annotations
 
@@ -19,7 +18,6 @@ class DataSet:
     Attributes
     ----------
     name : str
-        What the set is called.
     views : Views
         The data.
     target : ndarray of int (n,)
@@ -48,11 +46,10 @@ def load_digits() -> DataSet:
 
 
 def load_multiview_digits() -> DataSet:
-    """Load the digits as four views, each a descriptor computed here from the images.
+    """Load the digits as four views: pixels and three descriptors of the images.
 
-    The pixels; histograms of oriented gradients; magnitudes of the Fourier transform, which do not change
-    when the digit moves; profiles, that is the ink of each row and column and the distance of the digit to
-    the four borders.
+    The descriptors are histograms of oriented gradients, magnitudes of the Fourier transform, and profiles (the ink
+    of each row and column, and the distance of the digit to the four borders).
 
     Examples
     --------
@@ -79,24 +76,10 @@ def _digits() -> tuple[np.ndarray, np.ndarray]:
 
 
 def gradient_histograms(images: np.ndarray, *, cell: int = 2, n_angles: int = 8) -> np.ndarray:
-    """Describe images by how strong edges of each direction are in each cell.
+    """Return histograms of oriented gradients (HOG), (n, n_cells * n_angles), each of unit length.
 
-    Each pixel's gradient votes with its length for the two directions nearest to its own, out of
-    `n_angles` over the full circle; the votes are added up over cells of `cell` x `cell` pixels, and each
-    image's histogram is brought to length one.
-
-    Parameters
-    ----------
-    images : ndarray (n, h, w)
-        Height and width must be multiples of `cell`.
-    cell : int
-        Side of a cell in pixels.
-    n_angles : int
-        Number of directions.
-
-    Returns
-    -------
-    ndarray of float32 (n, n_cells * n_angles)
+    The gradient of a pixel votes with its magnitude for the two nearest of `n_angles` directions over the full
+    circle; votes are summed over cells of `cell` x `cell` pixels.
     """
     n, h, w = images.shape
     down, right = np.gradient(images.astype(np.float64), axis=(1, 2))
@@ -114,31 +97,20 @@ def gradient_histograms(images: np.ndarray, *, cell: int = 2, n_angles: int = 8)
 
 
 def fourier_magnitudes(images: np.ndarray) -> np.ndarray:
-    """Describe images by the magnitudes of their 2-D Fourier transform (n, h * (w // 2 + 1))."""
+    """Return the magnitudes of the 2-D Fourier transform, (n, h * (w // 2 + 1)), which do not change under shifts."""
     return np.abs(np.fft.rfft2(images.astype(np.float64))).reshape(len(images), -1).astype(np.float32)
 
 
 def profiles(images: np.ndarray, *, ink: float = 0.25) -> np.ndarray:
-    """Describe images by their ink and their outline, line by line.
+    """Return profiles of images with pixels from 0 to 1, (n, 3 * (h + w)).
 
-    For each row and each column: the sum of its pixels; then, from each of the four borders, the share of
-    the way that is clear until the first pixel darker than `ink`.
-
-    Parameters
-    ----------
-    images : ndarray (n, h, w)
-        Pixels from 0 to 1.
-    ink : float
-        From where on a pixel belongs to the outline.
-
-    Returns
-    -------
-    ndarray of float32 (n, 3 * (h + w))
+    For each row and column: the sum of its pixels; and from each of the four borders the share of the way to the
+    first pixel above `ink`.
     """
     dark = images > ink
     parts = [images.sum(axis=2), images.sum(axis=1)]
     for axis in (2, 1):
-        for seen in (dark, np.flip(dark, axis=axis)):
-            clear = np.where(seen.any(axis=axis), seen.argmax(axis=axis), images.shape[axis])
+        for side in (dark, np.flip(dark, axis=axis)):
+            clear = np.where(side.any(axis=axis), side.argmax(axis=axis), images.shape[axis])
             parts.append(clear / images.shape[axis])
     return np.concatenate(parts, axis=1).astype(np.float32)

@@ -1,10 +1,10 @@
-"""From the objects that users hold in memory to sources of rows, or to a clear sentence when that fails."""
+"""Conversion of arrays, frames and sparse matrices into sources of rows; errors name the argument and the cell."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,12 @@ from coterie.errors import InputError
 
 
 class NotNumbersError(InputError, TypeError):
-    """A cell holds an object that is no number at all; scikit-learn's users expect a `TypeError` here."""
+    """A cell holds an object that is not a number; scikit-learn's checks expect a `TypeError`."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """One table: its rows, and the names of the table and of its columns where known."""
+    """A source of rows, with the names of the table and of its columns where known."""
 
     source: Source
     name: str | None = None
@@ -30,10 +30,10 @@ class Table:
 
 
 def find_tables(X: Any) -> list[Table]:
-    """Find the tables in one table, a list of tables or a mapping from names to tables."""
+    """Return the tables of one table, a list of tables or a mapping from names to tables."""
     if isinstance(X, Mapping) and not sparse.issparse(X):  # a sparse "dok" is both
         _check_same_order([(f"View '{name}'", x) for name, x in X.items()])
-        return [_named(table_of(x, f"View '{name}'"), str(name)) for name, x in X.items()]
+        return [replace(table_of(x, f"View '{name}'"), name=str(name)) for name, x in X.items()]
     if isinstance(X, list | tuple) and any(_is_table(x) for x in X):
         _check_same_order([(f"View {v}", x) for v, x in enumerate(X)])
         return [table_of(x, f"View {v}") for v, x in enumerate(X)]
@@ -41,7 +41,7 @@ def find_tables(X: Any) -> list[Table]:
 
 
 def _check_same_order(tables: Sequence[tuple[str, Any]]) -> None:
-    """Check that DataFrames with the same row names have them in one order, for rows are matched by their place."""
+    """Check that DataFrames with the same row names have them in the same order: rows are matched by position."""
     frames = [(label, x.index) for label, x in tables if hasattr(getattr(x, "index", None), "equals")]
     for label, index in frames[1:]:
         first, rows = frames[0]
@@ -52,12 +52,8 @@ def _check_same_order(tables: Sequence[tuple[str, Any]]) -> None:
             )
 
 
-def _named(table: Table, name: str) -> Table:
-    return Table(table.source, name, table.columns)
-
-
 def _is_table(x: Any) -> bool:
-    """Tell an item that is a table of its own from a row of numbers."""
+    """Return whether an item is a table and not a row of numbers."""
     if isinstance(x, str | os.PathLike):
         return True
     if isinstance(x, list | tuple):
@@ -66,7 +62,7 @@ def _is_table(x: Any) -> bool:
 
 
 def table_of(x: Any, label: str) -> Table:
-    """Turn one object into a table; `label` names it in messages."""
+    """Return one object as a table; `label` names it in messages."""
     if isinstance(x, str | os.PathLike):
         return _table_in_file(x, label)
     if all(hasattr(x, name) for name in ("read", "shape", "on_disk", "known_finite")):
@@ -78,7 +74,7 @@ def table_of(x: Any, label: str) -> Table:
         cells = x.to_numpy()
         if cells.dtype.kind == "O" and hasattr(x, "isna"):
             cells = np.where(x.isna(), np.nan, cells)  # None, and the NA of nullable columns
-        _check_words(cells, columns, label)
+        _check_numeric(cells, columns, label)
         return Table(_dense(cells, label), columns=columns)
     if sparse.issparse(x):
         _check_two_dimensional(x.shape, label)
@@ -102,7 +98,7 @@ def _table_in_file(path: Any, label: str) -> Table:
 
 
 def _dense(x: Any, label: str) -> Source:
-    """Turn an array-like into a source, kept in its own dtype when that is a kind of real number."""
+    """Return an array-like as a source, in its own dtype if that is real."""
     if isinstance(x, np.memmap) and x._mmap is not None and x.dtype.kind in "biuf":  # type: ignore[attr-defined]
         _check_two_dimensional(x.shape, label)
         return MemmapRows(x)
@@ -138,7 +134,7 @@ def _check_two_dimensional(shape: tuple[int, ...], label: str) -> None:
 
 
 def _real(dtype: np.dtype, label: str) -> type:
-    """Give the dtype in which values of this dtype can be kept, or raise when they are no real numbers."""
+    """Return the dtype that values of this dtype convert to; raise if they are not real numbers."""
     if dtype.kind == "c":
         raise InputError(f"{label}: Complex data not supported (take real and imaginary parts as columns).")
     if dtype.kind not in "biufO":
@@ -147,7 +143,7 @@ def _real(dtype: np.dtype, label: str) -> type:
 
 
 def _numbers(array: np.ndarray, label: str) -> np.ndarray:
-    """Convert objects and strings that are numbers, or raise naming the first that is not."""
+    """Return objects and strings as numbers; raise for the first that is not a number."""
     if array.dtype.kind not in "OUST":
         raise InputError(f"{label} has dtype {array.dtype}, which is not numbers: convert it to float first.")
     try:
@@ -170,12 +166,12 @@ def _numbers(array: np.ndarray, label: str) -> np.ndarray:
     raise InputError(f"{label} has dtype {array.dtype}, which could not be converted to float.")
 
 
-def _check_words(cells: np.ndarray, columns: Sequence[str], label: str) -> None:
-    """Name all columns of a DataFrame that hold something else than numbers."""
-    wordy = [name for j, name in enumerate(columns) if cells.dtype.kind == "O" and not _converts(cells[:, j])]
-    if wordy:
+def _check_numeric(cells: np.ndarray, columns: Sequence[str], label: str) -> None:
+    """Raise for the columns of a DataFrame that are not numbers."""
+    text = [name for j, name in enumerate(columns) if cells.dtype.kind == "O" and not _converts(cells[:, j])]
+    if text:
         raise NotNumbersError(
-            f"{label} has columns that are not numbers: leave them out (X.drop(columns={wordy})) or encode them."
+            f"{label} has columns that are not numbers: leave them out (X.drop(columns={text})) or encode them."
         )
 
 
@@ -190,7 +186,7 @@ def _converts(cells: np.ndarray) -> bool:
 def column_groups(
     views: Any, n_columns: int, columns: Sequence[str] | None
 ) -> tuple[list[np.ndarray], list[str] | None]:
-    """Read `views=`: the columns of each view as index arrays, and the names of the views when given.
+    """Return the columns of each view in `views=` as index arrays, and the names of the views if given.
 
     Examples
     --------

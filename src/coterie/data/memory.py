@@ -1,11 +1,11 @@
-"""Rows in memory or on disk: which of the two suits this machine."""
+"""Whether rows fit into memory, and reading them into it."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from coterie.data.sources import DenseRows, Source
+from coterie.data.sources import DenseRows
 from coterie.data.views import Views
 
 SHARE = 0.25
@@ -15,23 +15,19 @@ _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 def available_bytes() -> int:
-    """Return how much memory a new program may take: what the system calls available, or a container's limit."""
-    found = [_physical()]
+    """Return the memory a new program may take: what the system calls available, or a container's limit."""
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
-        found += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
-        found += [int(_CGROUP.read_text())]
+        limits += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+        limits += [int(_CGROUP.read_text())]
     except (OSError, ValueError):  # not Linux, or a container without a limit ("max")
         pass
-    return min(found)
-
-
-def _physical() -> int:
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min(limits)
 
 
 def fits(views: Views) -> bool:
-    """Whether rows are in memory already, or would take no more of it than `SHARE`.
+    """Return whether the rows are in memory, or would take at most `SHARE` of what is available.
 
     Examples
     --------
@@ -44,7 +40,7 @@ def fits(views: Views) -> bool:
 
 
 def into_memory(views: Views) -> Views:
-    """Read what is on disk once and for all; what is in memory stays as it is.
+    """Read the views that are on disk into memory.
 
     Examples
     --------
@@ -56,14 +52,9 @@ def into_memory(views: Views) -> Views:
     >>> read_views(path).in_memory, into_memory(read_views(path)).in_memory
     (False, True)
     """
-    return Views(
-        [_held(source) for source in views.sources],
-        names=views.names,
-        mask=views.present,
-        labels=views.labels,
-        feature_names=views.feature_names,
+    return views.copy(
+        sources=[
+            DenseRows(source.read(slice(0, views.n_rows))) if source.on_disk else source
+            for source in views.sources
+        ]
     )
-
-
-def _held(source: Source) -> Source:
-    return DenseRows(source.read(slice(0, source.shape[0]))) if source.on_disk else source

@@ -1,21 +1,23 @@
-"""Scaling of each view, fitted in one streaming pass.
+"""Scaling of each view, fitted in one streaming pass."""
 
-n rows, d columns of a view, b rows of a batch.
-"""
+# n rows, d columns of a view, b rows of a batch
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from coterie.collectives import ALONE, Collectives
+from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data.views import Views
 from coterie.errors import InputError
 
 MODES = ("feature", "minmax", "sample", "none", "angle", "feature-angle", "root")
 _FITTED = ("feature", "minmax", "angle", "feature-angle")
+_SPARSE = 0.8  # share of zeros from which on a table is taken for counts
+_SAMPLE_ROWS = 1000
 
 Mode = str | Sequence[str] | Mapping[str, str]
 
@@ -32,7 +34,7 @@ class Moments:
 
     @classmethod
     def of(cls, block: np.ndarray) -> Moments:
-        """Compute the moments of the rows of one block."""
+        """Return the moments of the rows of one block."""
         if not len(block):
             d = block.shape[1]
             return cls(0.0, np.zeros(d), np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf))
@@ -42,7 +44,7 @@ class Moments:
         return cls(float(len(block)), mean, np.einsum("ij,ij->j", block, block), low, high)
 
     def merge(self, other: Moments) -> Moments:
-        r"""Join the moments of two disjoint sets of rows (Chan, Golub and LeVeque 1979).
+        r"""Return the moments of two disjoint sets of rows together (Chan, Golub and LeVeque 1979).
 
         .. math:: \bar x = \bar x_a + \delta n_b / n, \qquad
                   M_2 = M_{2a} + M_{2b} + \delta^2 n_a n_b / n
@@ -62,7 +64,7 @@ class Moments:
         )
 
     def reduce(self, collectives: Collectives) -> Moments:
-        """Join the moments of all processes, each of which calls this with its own rows."""
+        """Return the moments over the rows of all processes."""
         count = float(collectives.sum(np.array([self.count]))[0])
         mean = collectives.sum(self.mean * self.count) / max(count, 1.0)
         m2 = collectives.sum(self.m2 + self.count * (self.mean - mean) ** 2)
@@ -70,7 +72,7 @@ class Moments:
 
 
 class Scaler:
-    """Brings the columns or the rows of each view to a common scale.
+    """Scales the columns or the rows of each view.
 
     Parameters
     ----------
@@ -118,7 +120,7 @@ class Scaler:
         self.mode = mode
 
     def fit(self, views: Views, *, batch_rows: int | None = None, collectives: Collectives = ALONE) -> Scaler:
-        """Learn the statistics in one pass over the rows; a missing view does not count.
+        """Compute the statistics in one pass over the rows; missing views do not count.
 
         Parameters
         ----------
@@ -132,9 +134,8 @@ class Scaler:
         self.modes_ = resolve_modes(self.mode, views.names)
         moments = self._pass(views, batch_rows)
         self.shifts_, self.scales_ = [], []
-        for mode, one in zip(self.modes_, moments, strict=True):
-            joined = one.reduce(collectives) if mode in _FITTED else one
-            shift, scale = _shift_and_scale(mode, joined)
+        for mode, view in zip(self.modes_, moments, strict=True):
+            shift, scale = _shift_and_scale(mode, view.reduce(collectives) if mode in _FITTED else view)
             self.shifts_.append(shift)
             self.scales_.append(scale)
         return self
@@ -143,15 +144,16 @@ class Scaler:
         fitted = [v for v, mode in enumerate(self.modes_) if mode in _FITTED]
         moments = [Moments.of(np.empty((0, d), dtype=np.float32)) for d in views.dims]
         for rows in views.chunks(batch_rows) if fitted else ():
-            there = views.present_rows(rows)
+            present = views.present_rows(rows)
             for v in fitted:
                 block = views.read_view(v, rows)
-                known = block if there[:, v].all() else block[there[:, v]]
-                moments[v] = moments[v].merge(Moments.of(known))
+                moments[v] = moments[v].merge(
+                    Moments.of(block if present[:, v].all() else block[present[:, v]])
+                )
         return moments
 
     def transform(self, blocks: Sequence[np.ndarray], present: np.ndarray | None = None) -> list[np.ndarray]:
-        """Scale one batch of every view.
+        """Scale a batch of rows of every view.
 
         Parameters
         ----------
@@ -210,7 +212,7 @@ class Scaler:
                 )
 
     def state(self) -> dict[str, np.ndarray]:
-        """Give everything that was learned, as arrays."""
+        """Return the fitted parameters as arrays."""
         arrays = {"modes": np.array([MODES.index(mode) for mode in self.modes_], dtype=np.int64)}
         for v, (shift, scale) in enumerate(zip(self.shifts_, self.scales_, strict=True)):
             arrays[f"view{v}.shift"] = shift
@@ -219,7 +221,7 @@ class Scaler:
 
     @classmethod
     def from_state(cls, mode: Mode, state: Mapping[str, np.ndarray]) -> Scaler:
-        """Build a fitted Scaler from its mode and what `state` gave."""
+        """Return a fitted Scaler from its mode and what `state` returned."""
         scaler = cls(mode)
         scaler.modes_ = tuple(MODES[int(code)] for code in state["modes"])
         views = range(len(scaler.modes_))
@@ -229,7 +231,7 @@ class Scaler:
 
 
 def resolve_modes(mode: Mode, names: Sequence[str]) -> tuple[str, ...]:
-    """Give the mode of each view, or raise when one is unknown or missing.
+    """Return the mode of each view; raise for an unknown or missing one.
 
     Examples
     --------
@@ -246,10 +248,44 @@ def resolve_modes(mode: Mode, names: Sequence[str]) -> tuple[str, ...]:
         modes = tuple(mode)
         if len(modes) != len(names):
             raise InputError(f"There are {len(modes)} scaling modes for {len(names)} views: give one a view.")
-    for one in modes:
-        if one not in MODES:
-            raise InputError(f"The scaling mode {one!r} does not exist: choose one of {', '.join(MODES)}.")
+    for name in modes:
+        if name not in MODES:
+            raise InputError(f"The scaling mode {name!r} does not exist: choose one of {', '.join(MODES)}.")
     return modes
+
+
+def fit_table_scaler(views: Views, scale: Any, collectives: Collectives = ALONE) -> Scaler:
+    """Fit a `Scaler`; "auto" standardises a view only where a few columns hold most of its variance.
+
+    Columns in one unit (pixels, word weights, sensor features) keep it, for their variances carry meaning. Columns
+    are taken to be in different units where their effective number (sum v)^2 / sum v^2, for variances v, is below
+    max(1.5, d / 10), unless most values are zeros, as in word counts. Processes share the pass over the rows.
+
+    Examples
+    --------
+    >>> from coterie.data import as_views
+    >>> rng = np.random.default_rng(0)
+    >>> pixels, units = rng.random((50, 20)), rng.random((50, 20)) * 10.0 ** np.arange(20)
+    >>> fit_table_scaler(as_views([pixels, units]), "auto").modes_
+    ('none', 'feature')
+    """
+    own = views if collectives.size == 1 else views.select(share_of(views.n_rows, collectives))
+    if scale != "auto":
+        return Scaler(scale).fit(own, collectives=collectives)
+    standard = Scaler("feature").fit(own, collectives=collectives)
+    sample = views.read(np.linspace(0, views.n_rows - 1, min(_SAMPLE_ROWS, views.n_rows)).astype(int))
+    modes = [
+        "feature" if _few_columns_dominate(deviations) and (rows == 0).mean() < _SPARSE else "none"
+        for deviations, rows in zip(standard.scales_, sample, strict=True)
+    ]
+    return standard if set(modes) == {"feature"} else Scaler(modes).fit(own, collectives=collectives)
+
+
+def _few_columns_dominate(deviations: np.ndarray) -> bool:
+    variances = deviations[np.isfinite(deviations)].astype(np.float64) ** 2
+    if variances.size < 2:
+        return False
+    return bool(variances.sum() ** 2 / (variances**2).sum() < max(1.5, len(deviations) / 10))
 
 
 def unit_rows(block: np.ndarray) -> np.ndarray:
@@ -261,7 +297,7 @@ def unit_rows(block: np.ndarray) -> np.ndarray:
 
 
 def _shift_and_scale(mode: str, moments: Moments) -> tuple[np.ndarray, np.ndarray]:
-    """Turn the moments of a view into what is subtracted and what is divided by."""
+    """Return what is subtracted from the columns of a view, and what they are divided by."""
     if mode not in _FITTED:
         d = len(moments.mean)
         return np.zeros(d, np.float32), np.ones(d, np.float32)

@@ -1,7 +1,6 @@
-"""Sources of rows: what every source does, and the two that live in memory.
+"""Sources of rows: the protocol, and the two sources in memory."""
 
-n rows, d columns, b rows asked for.
-"""
+# n rows, d columns, b rows asked for
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ Rows = slice | np.ndarray
 
 
 class Source(Protocol):
-    """One table of numbers, read a block of rows at a time."""
+    """A table of numbers that is read by blocks of rows."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -26,14 +25,14 @@ class Source(Protocol):
 
     @property
     def known_finite(self) -> bool:
-        """Whether it is known, without reading everything, that no value is NaN or infinite in float32."""
+        """Whether all values are known, without reading them, to be finite in float32."""
 
     def read(self, rows: Rows) -> np.ndarray:
-        """Give the rows, in the order asked, as a fresh C-contiguous float32 array (b, d)."""
+        """Return the rows in the given order as a new C-contiguous float32 array (b, d)."""
 
 
 def plain_rows(rows: Any, n: int) -> Rows:
-    """Turn any row selection into a forward slice of step one or an array of indices in [0, n).
+    """Return any row selection as a forward slice of step one or an array of indices in [0, n).
 
     Examples
     --------
@@ -59,18 +58,18 @@ def plain_rows(rows: Any, n: int) -> Rows:
 
 
 def count_rows(rows: Rows) -> int:
-    """Count the rows of a plain selection."""
+    """Return the number of rows of a plain selection."""
     return rows.stop - rows.start if isinstance(rows, slice) else len(rows)
 
 
 def to_float32(block: np.ndarray) -> np.ndarray:
-    """Copy a block to a fresh C-contiguous float32 array; what does not fit becomes infinite, silently."""
+    """Return a C-contiguous float32 copy of a block; values too large become infinite without a warning."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.array(block, dtype=np.float32, order="C")
 
 
 class ArrayRows:
-    """What rows of a NumPy array know of themselves, whether it lies in memory or is mapped."""
+    """Shape and dtype of a NumPy array in memory or mapped from a file."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -92,16 +91,15 @@ class DenseRows(ArrayRows):
     on_disk = False
 
     def read(self, rows: Rows) -> np.ndarray:
-        """Give the rows as float32."""
+        """Return the rows as float32."""
         if isinstance(rows, slice):
             return to_float32(self.array[rows])
         taken = self.array.take(rows, axis=0)
-        fresh = taken.dtype == np.float32 and taken.flags.c_contiguous
-        return taken if fresh else to_float32(taken)
+        return taken if taken.dtype == np.float32 and taken.flags.c_contiguous else to_float32(taken)
 
 
 class CsrRows:
-    """A sparse matrix in memory, made dense one block at a time."""
+    """A sparse matrix in memory, made dense by blocks."""
 
     on_disk = False
 
@@ -119,5 +117,5 @@ class CsrRows:
         return bool(np.isfinite(to_float32(self.matrix.data)).all())
 
     def read(self, rows: Rows) -> np.ndarray:
-        """Give the rows as dense float32."""
+        """Return the rows as dense float32."""
         return to_float32(self.matrix[rows].toarray())

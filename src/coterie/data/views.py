@@ -1,7 +1,6 @@
-"""`Views`: several tables about the same rows, in memory or on disk, some of them missing for some rows.
+"""`Views`: several tables of the same rows, in memory or on disk, some of them missing for some rows."""
 
-n rows, v views, d_v columns of view v, b rows asked for.
-"""
+# n rows, v views, d_v columns of view v, b rows asked for
 
 from __future__ import annotations
 
@@ -139,21 +138,30 @@ class Views:
         return block
 
     def select(self, rows: Any) -> Views:
-        """Give the chosen rows, in that order, without reading them."""
+        """Return the chosen rows, in that order, without reading them."""
         rows = plain_rows(rows, self.n_rows)
         index = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-        chosen = Views(
-            [take_rows(source, index) for source in self.sources],
-            names=self.names,
+        chosen = self.copy(
+            sources=[take_rows(source, index) for source in self.sources],
             mask=None if self.present is None else self.present[index],
             labels=None if self.labels is None else self.labels[index],
-            feature_names=self.feature_names,
         )
         chosen._checked = self._checked
         return chosen
 
+    def copy(self, **changes: Any) -> Views:
+        """Return the same views with other `sources`, `names`, `mask`, `labels` or `feature_names`."""
+        same = {
+            "sources": self.sources,
+            "names": self.names,
+            "mask": self.present,
+            "labels": self.labels,
+            "feature_names": self.feature_names,
+        }
+        return Views(**(same | changes))
+
     def arranged(self, names: Sequence[str]) -> Views:
-        """Give the same views under `names`, in their order; those that share none of them are taken as they come.
+        """Reorder the views to match `names`; views that share no name with them are renamed in their own order.
 
         Examples
         --------
@@ -172,37 +180,36 @@ class Views:
         if len(names) != self.n_views:
             return self
         order = list(range(self.n_views)) if lacking else [self.names.index(name) for name in names]
-        other = Views(
-            [self.sources[v] for v in order],
+        reordered = self.copy(
+            sources=[self.sources[v] for v in order],
             names=names,
             mask=None if self.present is None else self.present[:, order],
-            labels=self.labels,
             feature_names=[self.feature_names[v] for v in order],
         )
-        other._checked = self._checked
-        return other
+        reordered._checked = self._checked
+        return reordered
 
     def present_rows(self, rows: Any) -> np.ndarray:
-        """Say which views are there for which rows, as booleans (b, v)."""
+        """Return which views are present for which rows, as booleans (b, v)."""
         rows = plain_rows(rows, self.n_rows)
         if self.present is None:
-            there = np.ones((count_rows(rows), self.n_views), dtype=bool)
+            present = np.ones((count_rows(rows), self.n_views), dtype=bool)
         else:
-            there = self.present[rows].copy()
+            present = self.present[rows].copy()
         if not self._checked:
             for v, source in enumerate(self.sources):
                 if not source.known_finite:
-                    there[:, v] &= ~_all_nan_rows(source.read(rows))
-        return there
+                    present[:, v] &= ~_all_nan_rows(source.read(rows))
+        return present
 
     def chunks(self, batch_rows: int | None = None) -> Iterator[slice]:
-        """Cut the rows into slices for one pass in order, of a size that fits easily into memory."""
+        """Yield slices of rows for one pass in order, each of at most 32 MB in its widest view."""
         step = batch_rows or max(1, _PASS_BYTES // (4 * max(self.dims)))
         for start in range(0, self.n_rows, step):
             yield slice(start, min(start + step, self.n_rows))
 
     def check(self, batch_rows: int | None = None) -> None:
-        """Look at every value once and refuse what cannot be clustered.
+        """Validate every value in one pass, and fill the mask of missing views.
 
         Fills `present` from the rows that are all NaN in a view. The result is remembered, so a second call
         costs nothing.
@@ -220,19 +227,19 @@ class Views:
         """
         if self._checked:
             return
-        unsure = [v for v, source in enumerate(self.sources) if not source.known_finite]
-        there = np.ones((self.n_rows, self.n_views), bool) if self.present is None else self.present.copy()
-        for rows in self.chunks(batch_rows) if unsure else ():
-            for v in unsure:
+        unknown = [v for v, source in enumerate(self.sources) if not source.known_finite]
+        present = np.ones((self.n_rows, self.n_views), bool) if self.present is None else self.present.copy()
+        for rows in self.chunks(batch_rows) if unknown else ():
+            for v in unknown:
                 block = self.sources[v].read(rows)
-                block[~there[rows, v]] = 0.0
-                there[rows, v] &= ~self._missing_or_raise(v, rows.start, block)
-        _check_every_row_has_a_view(there, "all NaN or masked out")
-        self.present = None if there.all() else there
+                block[~present[rows, v]] = 0.0
+                present[rows, v] &= ~self._missing_or_raise(v, rows.start, block)
+        _check_every_row_has_a_view(present, "all NaN or masked out")
+        self.present = None if present.all() else present
         self._checked = True
 
     def _missing_or_raise(self, v: int, first: int, block: np.ndarray) -> np.ndarray:
-        """Find the rows of a block that are all NaN, and raise for any other value that is not finite."""
+        """Return which rows of a block are all NaN; raise for any other value that is not finite."""
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(block.sum()):  # several times faster than looking at each value
                 return np.zeros(len(block), dtype=bool)
@@ -241,24 +248,26 @@ class Views:
         bad[missing] = False
         if bad.any():
             row, column = (int(i) for i in np.argwhere(bad)[0])
-            raise InputError(self._complaint(v, first + row, column, float(block[row, column])))
+            raise self._not_finite(v, first + row, column, float(block[row, column]))
         return missing
 
-    def _complaint(self, v: int, row: int, column: int, value: float) -> str:
+    def _not_finite(self, v: int, row: int, column: int, value: float) -> InputError:
         names = self.feature_names[v]
         where = (
             f"View '{self.names[v]}', row {row}, column {column if names is None else repr(names[column])}"
         )
         if np.isnan(value):
-            return (
+            return InputError(
                 f"{where} is NaN: fill it in (coterie fit --fill does, and predict after it) or remove the row (a "
                 "missing view is a row that is all NaN)."
             )
-        return f"{where} is inf or too large for float32 (3.4e38): correct the value or remove the row."
+        return InputError(
+            f"{where} is inf or too large for float32 (3.4e38): correct the value or remove the row."
+        )
 
 
 def _all_nan_rows(block: np.ndarray) -> np.ndarray:
-    """Mark the rows (b,) that are NaN in every column; looks at the first column before the others."""
+    """Return which rows (b,) are NaN in every column; the other columns are only read where the first is NaN."""
     missing = np.isnan(block[:, 0])
     if missing.any():
         missing[missing] = np.isnan(block[missing]).all(axis=1)
@@ -307,15 +316,15 @@ def _checked_mask(mask: Any, n_rows: int, n_views: int) -> np.ndarray | None:
     return None if mask.all() else mask
 
 
-def _check_every_row_has_a_view(there: np.ndarray, why: str) -> None:
-    empty = np.flatnonzero(~there.any(axis=1))
+def _check_every_row_has_a_view(present: np.ndarray, why: str) -> None:
+    empty = np.flatnonzero(~present.any(axis=1))
     if len(empty):
         rows = "the row" if len(empty) == 1 else f"the {len(empty):,} rows that are like it"
         raise InputError(f"Row {empty[0]} has no view at all (it is {why} in each): remove {rows}.")
 
 
 def as_views(X: Any, *, views: Any = None, mask: Any = None, names: Sequence[str] | None = None) -> Views:
-    """Turn what users have into `Views`.
+    """Convert arrays, frames, files or MuData to `Views`.
 
     Parameters
     ----------
@@ -348,20 +357,18 @@ def as_views(X: Any, *, views: Any = None, mask: Any = None, names: Sequence[str
     array([[ True, False],
            [False,  True]])
     """
-    whole = X if isinstance(X, Views) else _found(X)
+    data = X if isinstance(X, Views) else _convert(X)
     if views is not None:
-        whole = _cut(whole, views)
+        data = _split_columns(data, views)
     if mask is not None:
-        mask = _checked_mask(mask, whole.n_rows, whole.n_views)
-        if mask is None or whole.present is None:
-            mask = whole.present if mask is None else mask
-        else:
-            mask = mask & whole.present
-        whole = _changed(whole, mask=mask)
-    return whole if names is None else _changed(whole, names=names)
+        mask = _checked_mask(mask, data.n_rows, data.n_views)
+        if data.present is not None:
+            mask = data.present if mask is None else mask & data.present
+        data = data.copy(mask=mask)
+    return data if names is None else data.copy(names=names)
 
 
-def _found(X: Any) -> Views:
+def _convert(X: Any) -> Views:
     """Build Views from a path, a MuData object or tables in memory."""
     # These import Views, so they can only be imported once it exists.
     from coterie.data.readers import mudata_views, read_views
@@ -379,26 +386,15 @@ def _found(X: Any) -> Views:
     )
 
 
-def _cut(whole: Views, views: Any) -> Views:
-    """Cut the one table of `whole` into views by column groups."""
-    if whole.n_views != 1:
-        raise InputError(f"views= cuts one table into views, but the data already have {whole.n_views}.")
-    columns = whole.feature_names[0]
-    groups, names = column_groups(views, whole.dims[0], columns)
+def _split_columns(table: Views, views: Any) -> Views:
+    """Split the columns of one table into views."""
+    if table.n_views != 1:
+        raise InputError(f"views= cuts one table into views, but the data already have {table.n_views}.")
+    columns = table.feature_names[0]
+    groups, names = column_groups(views, table.dims[0], columns)
     return Views(
-        [take_columns(whole.sources[0], group) for group in groups],
+        [take_columns(table.sources[0], group) for group in groups],
         names=names,
-        labels=whole.labels,
+        labels=table.labels,
         feature_names=[None if columns is None else [columns[i] for i in group] for group in groups],
-    )
-
-
-def _changed(whole: Views, *, names: Sequence[str] | None = None, mask: Any = None) -> Views:
-    """Copy Views with other names or another mask."""
-    return Views(
-        whole.sources,
-        names=whole.names if names is None else names,
-        mask=whole.present if mask is None else mask,
-        labels=whole.labels,
-        feature_names=whole.feature_names,
     )

@@ -15,7 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from coterie.data import Scaler, Views, autoscale
+from coterie.data import Scaler, Views
+from coterie.data.scaling import fit_table_scaler
 from coterie.data.subsets import some_rows
 from coterie.graph.concatenation import Concatenation
 from coterie.graph.metric import MetricChoice, MetricSpace, fit_metric
@@ -265,7 +266,7 @@ def _one_view(
     data: Views, scale: Any, metric: str, k: int, seed: int, generator: torch.Generator
 ) -> Comparison:
     sample = data.select(some_rows(data.n_rows, 4 * _METRIC_ROWS, seed))
-    scaler = autoscale.fit_scaler(sample, scale)
+    scaler = fit_table_scaler(sample, scale)
     numbers = some_rows(data.n_rows, _METRIC_ROWS, seed)
     rows = torch.from_numpy(scaler.transform(data.read(numbers))[0])
     choice = fit_metric(rows, metric, k, generator)

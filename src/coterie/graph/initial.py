@@ -12,6 +12,7 @@ from scipy import sparse
 
 from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data.subsets import some_rows
+from coterie.graph.agreement import agreement
 from coterie.graph.choose import partition
 from coterie.graph.compare import Comparison
 from coterie.graph.duplicates import first_of_equal, row_hashes
@@ -22,7 +23,6 @@ from coterie.graph.views import JoinedGraph, join_layers
 from coterie.graph.weights import fuzzy_weights, knn_graph
 from coterie.ops.array_builder import ArrayBuilder
 from coterie.ops.distributed_rows import agreed, gathered
-from coterie.ops.graphs import agreement
 
 _CHUNK = 4096
 

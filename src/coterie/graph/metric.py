@@ -13,9 +13,9 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from coterie.graph.agreement import shared_neighbours
 from coterie.graph.duplicates import first_of_equal, row_hashes
 from coterie.graph.neighbours import neighbours_of_each
-from coterie.ops.neighbours import shared_neighbours
 from coterie.ops.pca import principal_axes
 
 KINDS = ("euclidean", "correlation", "whitened")

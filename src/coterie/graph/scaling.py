@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from coterie.data import Scaler, Views, as_views, autoscale
-from coterie.data.scaling import resolve_modes
+from coterie.data import Scaler, Views, as_views
+from coterie.data.scaling import fit_table_scaler, resolve_modes
 from coterie.data.subsets import some_rows
+from coterie.graph.agreement import agreement, neighbours_of_present
 from coterie.graph.outliers import Guard, usable
-from coterie.ops.graphs import agreement, table_of_present
 
 SAMPLE_ROWS = 10_000
 CANDIDATES = ("sample", "none", "feature", "feature-angle", "angle", "root")
@@ -93,15 +93,13 @@ def fit_scaler(
     if scale != "auto":
         return Scaler(resolve_modes(scale, names)).fit(views)
     if views.n_views == 1:
-        return autoscale.fit_scaler(views, "auto")
+        return fit_table_scaler(views, "auto")
     rows = np.sort(torch.randperm(len(sample.sound), generator=generator)[:SCALING_ROWS].numpy())
     few, tables = [block[rows] for block in sample.blocks], {}
     for mode in CANDIDATES:
         scaled = Scaler(mode).fit(views).transform(few, sample.sound[rows])
         for v, block in enumerate(scaled):
-            tables[v, mode] = table_of_present(
-                torch.from_numpy(block), sample.sound[rows, v], k, generator=generator
-            )
+            tables[v, mode] = neighbours_of_present(block, sample.sound[rows, v], k)
     return Scaler(choose_scalings(tables, len(few))).fit(views)
 
 

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from coterie.data import Scaler
 from coterie.data.batches import Batches
-from coterie.engine.neighbour_pairs import Pairs
 from coterie.engine.schedule import ENOUGH_EPOCHS, LEAST_STEPS, auto_epochs
+from coterie.graph.neighbour_pairs import Pairs
 from coterie.methods.options import Options
 
 

@@ -1,6 +1,6 @@
-"""Scores of a clustering that scikit-learn lacks: against known classes, and silhouettes of some rows of many."""
+"""Scores that scikit-learn lacks: agreement of clusters with known classes, and silhouettes of a sample of rows."""
 
 from coterie.metrics.agreement import accuracy, matching, pairwise_f, purity, score_all
-from coterie.metrics.shape import silhouette, silhouettes
+from coterie.metrics.separation import silhouette, silhouettes
 
 __all__ = ["accuracy", "matching", "pairwise_f", "purity", "score_all", "silhouette", "silhouettes"]

@@ -1,4 +1,4 @@
-"""Agreement of clusters with known classes: the scores that scikit-learn lacks, and all of them in one call."""
+"""Agreement of clusters with known classes: the scores that scikit-learn lacks, and all scores in one call."""
 
 # n rows, c classes, k clusters
 
@@ -7,6 +7,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +16,6 @@ from scipy.optimize import linear_sum_assignment
 from sklearn import metrics
 
 from coterie.errors import InputError
-from coterie.metrics.columns import as_codes, as_column
 
 
 def accuracy(truth: ArrayLike, labels: ArrayLike) -> float:
@@ -96,12 +96,14 @@ def pairwise_f(truth: ArrayLike, labels: ArrayLike) -> float:
 
 
 def score_all(truth: ArrayLike, labels: ArrayLike) -> dict[str, float]:
-    """Compare clusters with known classes by every score, scikit-learn's among them.
+    """Compute every score of clusters against known classes, scikit-learn's included.
 
     Parameters
     ----------
-    truth, labels : array-like of shape (n,)
-        Known class and cluster of each row, as in `accuracy`.
+    truth : array-like of shape (n,)
+        Known classes, as in `accuracy`.
+    labels : array-like of shape (n,)
+        Clusters.
 
     Returns
     -------
@@ -153,9 +155,37 @@ def matching(truth: ArrayLike, labels: ArrayLike) -> dict[Hashable, Hashable]:
     return {coded.clusters[column]: coded.classes[row] for row, column in pairs}
 
 
+def as_column(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return `values` as a 1-D array in which distinct labels stay distinct."""
+    column = np.asarray(values)
+    if column.dtype.kind in "US" and not isinstance(values, np.ndarray):
+        # numpy turns [1, "1"] into two equal strings; objects keep them apart.
+        column = np.asarray(values, dtype=object)
+    if column.ndim != 1:
+        raise InputError(f"{name} must be one value per row, but it has {column.ndim} dimensions.")
+    if column.dtype.kind == "f" and np.isnan(column).any():
+        raise InputError(
+            f"{name} is NaN at row {int(np.flatnonzero(np.isnan(column))[0])}; write -1 if unknown."
+        )
+    return column
+
+
+def as_codes(column: NDArray[Any]) -> tuple[tuple[Hashable, ...], NDArray[np.intp]]:
+    """Return the distinct values of a column, and the code of each row."""
+    try:
+        values, codes = np.unique(column, return_inverse=True)
+        return tuple(values.tolist()), codes
+    except TypeError:  # values of several types have no order: number them as they appear
+        numbers: dict[Hashable, int] = {}
+        codes = np.fromiter(
+            (numbers.setdefault(value, len(numbers)) for value in column), np.intp, len(column)
+        )
+        return tuple(numbers), codes
+
+
 @dataclass(frozen=True)
 class _Coded:
-    """Classes and clusters of labelled rows as numbers from 0, (n,), and what the numbers stand for."""
+    """Classes and clusters of labelled rows as codes from 0, (n,), and the values they encode."""
 
     truth: NDArray[np.intp]
     labels: NDArray[np.intp]

@@ -57,20 +57,9 @@ def conv_pair(image_shape: Sequence[int], n_code: int) -> tuple[nn.Module, nn.Mo
     >>> decoder(encoder(torch.zeros(2, 784))).shape
     torch.Size([2, 784])
     """
-    shape = as_image_shape(image_shape)
-    sizes = [shape]
-    down: list[nn.Module] = [nn.Unflatten(1, shape)]
-    for channels, stride in _CONVOLUTIONS:
-        before, height, width = sizes[-1]
-        down += [nn.Conv2d(before, channels, 3, stride, 1), nn.BatchNorm2d(channels), nn.ReLU()]
-        sizes.append((channels, _halved(height, stride), _halved(width, stride)))
-    flat = math.prod(sizes[-1])
-    encoder = nn.Sequential(*down, nn.Flatten(), mlp([flat, _DENSE, n_code]))
-
-    up: list[nn.Module] = [mlp([n_code, _DENSE, flat]), nn.ReLU(), nn.Unflatten(1, sizes[-1])]
-    for (_, stride), target, source in zip(_CONVOLUTIONS[::-1], sizes[-2::-1], sizes[:0:-1], strict=True):
-        up += [_upwards(source, target, stride), nn.BatchNorm2d(target[0]), nn.ReLU()]
-    decoder = nn.Sequential(*up[:-2], nn.Flatten())
+    down, up, n_flat = _mirrored_convolutions(image_shape, _CONVOLUTIONS, normalise=True)
+    encoder = nn.Sequential(*down, nn.Flatten(), mlp([n_flat, _DENSE, n_code]))
+    decoder = nn.Sequential(mlp([n_code, _DENSE, n_flat]), nn.ReLU(), *up[:-2], nn.Flatten())
     return encoder, decoder
 
 
@@ -79,7 +68,7 @@ _MAPS = ((32, 2), (64, 2), (128, 1))
 
 
 def conv_maps(image_shape: Sequence[int]) -> tuple[nn.Module, nn.Module, int]:
-    """Return the convolutions of SSCNet (7.1.4), their mirror, and the number of pixels of all maps between them.
+    """Return the convolutions of SSCNet (7.1.4), their mirror, and the number of values of all maps between them.
 
     Examples
     --------
@@ -87,20 +76,28 @@ def conv_maps(image_shape: Sequence[int]) -> tuple[nn.Module, nn.Module, int]:
     >>> width, decoder(encoder(torch.zeros(2, 784))).shape
     (6272, torch.Size([2, 784]))
     """
+    down, up, n_flat = _mirrored_convolutions(image_shape, _MAPS, normalise=False)
+    return nn.Sequential(*down[:-1], nn.Flatten()), nn.Sequential(*up[:-1], nn.Flatten()), n_flat
+
+
+def _mirrored_convolutions(
+    image_shape: Sequence[int], layers: Sequence[tuple[int, int]], *, normalise: bool
+) -> tuple[list[nn.Module], list[nn.Module], int]:
+    """Return 3 x 3 convolutions with activations, the mirrored ones, and the number of values between them."""
     sizes = [as_image_shape(image_shape)]
+
+    def activation(channels: int) -> list[nn.Module]:
+        return [nn.BatchNorm2d(channels), nn.ReLU()] if normalise else [nn.ReLU()]
+
     down: list[nn.Module] = [nn.Unflatten(1, sizes[0])]
-    for channels, stride in _MAPS:
+    for channels, stride in layers:
         before, height, width = sizes[-1]
-        down += [nn.Conv2d(before, channels, 3, stride, 1), nn.ReLU()]
-        sizes.append((channels, _halved(height, stride), _halved(width, stride)))
+        down += [nn.Conv2d(before, channels, 3, stride, 1), *activation(channels)]
+        sizes.append((channels, (height - 1) // stride + 1, (width - 1) // stride + 1))
     up: list[nn.Module] = [nn.Unflatten(1, sizes[-1])]
-    for (_, stride), target, source in zip(_MAPS[::-1], sizes[-2::-1], sizes[:0:-1], strict=True):
-        up += [_upwards(source, target, stride), nn.ReLU()]
-    return (
-        nn.Sequential(*down[:-1], nn.Flatten()),
-        nn.Sequential(*up[:-1], nn.Flatten()),
-        math.prod(sizes[-1]),
-    )
+    for (_, stride), target, source in zip(layers[::-1], sizes[-2::-1], sizes[:0:-1], strict=True):
+        up += [_upsampling(source, target, stride), *activation(target[0])]
+    return down, up, math.prod(sizes[-1])
 
 
 def as_image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
@@ -121,21 +118,17 @@ def as_image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
     return sizes[0], sizes[1], sizes[2]
 
 
-def _halved(size: int, stride: int) -> int:
-    return (size - 1) // stride + 1
-
-
-def _upwards(source: tuple[int, int, int], target: tuple[int, int, int], stride: int) -> nn.Module:
+def _upsampling(source: tuple[int, int, int], target: tuple[int, int, int], stride: int) -> nn.Module:
     if stride == 1:
         return nn.Conv2d(source[0], target[0], 3, 1, 1)
-    # An even target needs one more line than the transposed convolution gives by itself.
+    # An even target needs one row more than the transposed convolution returns.
     padding = (1 - target[1] % 2, 1 - target[2] % 2)
     return nn.ConvTranspose2d(source[0], target[0], 3, stride, 1, output_padding=padding)
 
 
 @torch.no_grad()
 def initialise(module: nn.Module, generator: torch.Generator) -> None:
-    """Draw all weight matrices by Xavier's uniform rule from a local generator; biases become zero.
+    """Draw all weights by Xavier's uniform rule from a local generator; biases become zero.
 
     Examples
     --------
@@ -153,12 +146,12 @@ def initialise(module: nn.Module, generator: torch.Generator) -> None:
 
 
 def check_code(encoder: nn.Module, n_features: int, n_code: int) -> None:
-    """Check that a user's encoder maps (b, D) to (b, d); says so in one sentence otherwise."""
+    """Check that a user's encoder maps (b, D) to (b, d)."""
     was_training = encoder.training
     encoder.eval()
-    own = next((weights.device for weights in encoder.parameters()), torch.device("cpu"))
+    device = next((weights.device for weights in encoder.parameters()), torch.device("cpu"))
     try:
-        with torch.no_grad(), own:  # also where modules are made without memory
+        with torch.no_grad(), device:  # also on the meta device
             code: Tensor = encoder(torch.zeros(2, n_features))
     except RuntimeError as error:
         raise InputError(f"encoder cannot take rows of {n_features} features: {error}") from error

@@ -1,4 +1,4 @@
-"""Forward passes that give a row the same answer alone and in company."""
+"""Forward passes that give a row the same result alone and in a batch."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-# Every forward pass outside training has this many rows, the last one padded: matrix products round
-# differently for other sizes, and a row must get the same label alone and in company.
+# Every forward pass outside training has this many rows, the last one padded: matrix products of another size round
+# differently.
 FORWARD_ROWS = 256
 
 
 def passes(rows: Tensor) -> Iterator[tuple[Tensor, int]]:
-    """Yield rows in parts of `FORWARD_ROWS`, and how many of each part are rows and not padding.
+    """Yield rows in parts padded to `FORWARD_ROWS`, and how many rows of each part are not padding.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A module's tensors as named arrays, and back: what a saved model holds of a network."""
+"""Tensors of a module as named arrays, for saved models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coterie.store import below
 
 
 def module_arrays(prefix: str, module: nn.Module) -> dict[str, np.ndarray]:
-    """Return the parameters and buffers of a module by name, each name behind the prefix.
+    """Return the parameters and buffers of a module by name, with a prefix.
 
     Examples
     --------
@@ -23,27 +23,26 @@ def module_arrays(prefix: str, module: nn.Module) -> dict[str, np.ndarray]:
 
 
 def load_arrays(prefix: str, module: nn.Module, arrays: Mapping[str, np.ndarray]) -> None:
-    """Take back what `module_arrays` gave.
+    """Load what `module_arrays` returned.
 
     Examples
     --------
-    >>> one, other = nn.Linear(2, 1), nn.Linear(2, 1)
-    >>> load_arrays("map.", other, module_arrays("map.", one))
-    >>> torch.equal(one.weight, other.weight)
+    >>> saved, loaded = nn.Linear(2, 1), nn.Linear(2, 1)
+    >>> load_arrays("map.", loaded, module_arrays("map.", saved))
+    >>> torch.equal(saved.weight, loaded.weight)
     True
     """
-    kinds = {name: tensor.dtype for name, tensor in module.state_dict().items()}
-    found = {name: torch.from_numpy(array) for name, array in below(prefix, arrays).items()}
-    # Assigned, not copied: what `unfilled` made has no memory to copy to.
-    module.load_state_dict(
-        {name: one.to(kinds.get(name, one.dtype)) for name, one in found.items()}, assign=True
-    )
+    dtypes = {name: tensor.dtype for name, tensor in module.state_dict().items()}
+    tensors = {
+        name: torch.from_numpy(array).to(dtypes.get(name)) for name, array in below(prefix, arrays).items()
+    }
+    module.load_state_dict(tensors, assign=True)  # tensors on the meta device have no memory to copy to
 
 
 def unfilled() -> torch.device:
-    """Return a context in which modules are made without memory for their tensors, which `load_arrays` brings.
+    """Return the meta device as a context: modules made in it have no memory until `load_arrays`.
 
-    So a file whose parameters ask for a network of any size takes no more memory than its tensors.
+    So a file that claims a huge network takes no more memory than the tensors it holds.
 
     Examples
     --------

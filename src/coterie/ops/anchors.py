@@ -1,4 +1,4 @@
-"""Anchor graphs: each row is tied to its nearest anchors, and rows that share anchors are near."""
+"""Anchor graphs: bipartite graphs of rows and their nearest anchors."""
 
 # n rows, m anchors, p anchors of a row, k clusters, d features
 
@@ -13,7 +13,7 @@ from coterie.ops.distances import closest
 
 
 def tied(columns: np.ndarray, weights: np.ndarray, n_anchors: int) -> sparse.csr_matrix:
-    """Return the (n, m) graph of rows that have p anchors each, from (n, p) numbers and weights.
+    """Return the (n, m) bipartite graph of rows and their p anchors, from (n, p) numbers and weights.
 
     Examples
     --------
@@ -29,10 +29,9 @@ def tied(columns: np.ndarray, weights: np.ndarray, n_anchors: int) -> sparse.csr
 def nearest_anchors(
     rows: Tensor, anchors: Tensor, p: int, together: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return the numbers of the p nearest anchors of each row and their weights, both (n, p); p < m.
+    """Return the numbers of the p < m nearest anchors of each row and their `simplex_weights`, both (n, p).
 
-    The weights are those of `simplex_weights` for squared distances, in double precision. So many rows are
-    compared `together`, all of them by default.
+    `together` rows are compared at a time, all of them by default.
 
     Examples
     --------
@@ -56,28 +55,22 @@ def simplex_weights(distances: Tensor) -> Tensor:
     >>> simplex_weights(torch.tensor([[0.0, 1.0, 2.0]]))
     tensor([[0.6667, 0.3333]])
     """
-    gaps = distances[:, -1:] - distances[:, :-1]
-    total = gaps.sum(1, keepdim=True)
-    even = 1 / gaps.shape[1]
-    return torch.where(total > 0, gaps / total.clamp(min=torch.finfo(total.dtype).tiny), even)
+    margins = distances[:, -1:] - distances[:, :-1]
+    total = margins.sum(1, keepdim=True)
+    even = 1 / margins.shape[1]
+    return torch.where(total > 0, margins / total.clamp(min=torch.finfo(total.dtype).tiny), even)
 
 
 def spectral_embedding(graph: sparse.csr_matrix, n_components: int) -> np.ndarray:
     """Return the top left singular vectors of the degree-normalised anchor graph, rows of unit length.
 
-    They are the bottom eigenvectors of the normalised Laplacian of Z diag(Z' 1)^-1 Z', the graph in which rows
-    are near that share anchors; the cost is linear in rows and cubic in anchors.
-
-    Parameters
-    ----------
-    graph : sparse matrix of shape (n, m)
-        From `tied`, or several of them concatenated.
-    n_components : int
+    They are the bottom eigenvectors of the normalised Laplacian of Z diag(Z' 1)^-1 Z', the graph that connects rows
+    by the anchors they share; `graph` is Z (n, m). The cost is linear in rows and cubic in anchors.
 
     Examples
     --------
-    >>> two_islands = sparse.csr_matrix([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    >>> embedding = spectral_embedding(two_islands, 2)
+    >>> two_components = sparse.csr_matrix([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> embedding = spectral_embedding(two_components, 2)
     >>> bool(np.allclose(embedding[0], embedding[1])), bool(abs(embedding[0] @ embedding[2]) < 1e-9)
     (True, True)
     """

@@ -27,8 +27,8 @@ def squared_distances(rows: Tensor, centers: Tensor) -> Tensor:
 def exact_distances(rows: Tensor, centers: Tensor) -> Tensor:
     """Return `squared_distances`, computed in double precision and then rounded.
 
-    Some processors round products with few columns differently from line to line, and a row must get the same answer
-    wherever it stands.
+    Some processors round products with few columns differently from row to row, and a row must get the same distance
+    at any position.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def exact_distances(rows: Tensor, centers: Tensor) -> Tensor:
 
 @torch.no_grad()
 def nearest(rows: Tensor, centers: Tensor, chunk: int = 65_536) -> tuple[Tensor, Tensor]:
-    """Return for each row the index of its nearest centre and the squared distance to it.
+    """Return the index of the nearest centre of each row, and the squared distance to it.
 
     Examples
     --------
@@ -48,19 +48,19 @@ def nearest(rows: Tensor, centers: Tensor, chunk: int = 65_536) -> tuple[Tensor,
     (tensor([0, 1]), tensor([1., 1.]))
     """
     step = min(len(rows), max(1, chunk * 16 // max(16, len(centers))))
-    lean = _bias(centers)
-    # One place for all products: made and given back for every piece, they leave the memory in shreds.
+    bias = _bias(centers)
+    # One buffer for all products: allocating one per piece fragments memory.
     products = rows.new_empty(step, len(centers))
     indices, values = torch.empty(len(rows), dtype=torch.long, device=rows.device), rows.new_empty(len(rows))
     for part, index, value in zip(rows.split(step), indices.split(step), values.split(step), strict=True):
-        torch.max(torch.addmm(lean, part, centers.T, out=products[: len(part)]), 1, out=(value, index))
+        torch.max(torch.addmm(bias, part, centers.T, out=products[: len(part)]), 1, out=(value, index))
     return indices, _distance(rows, values)
 
 
 def closest(rows: Tensor, centers: Tensor, k: int, together: int | None = None) -> tuple[Tensor, Tensor]:
-    """Return for each row the squared distances to its k nearest centres, nearest first, and their indices.
+    """Return the squared distances of each row to its k nearest centres, nearest first, and their indices.
 
-    So many rows are compared `together`, all of them by default.
+    `together` rows are compared at a time, all of them by default.
 
     Examples
     --------
@@ -69,18 +69,18 @@ def closest(rows: Tensor, centers: Tensor, k: int, together: int | None = None) 
     """
     padding = -len(centers) % _BLOCK
     padded = torch.nn.functional.pad(centers, (0, 0, 0, padding))
-    lean = torch.nn.functional.pad(_bias(centers), (0, padding), value=-torch.inf)
+    bias = torch.nn.functional.pad(_bias(centers), (0, padding), value=-torch.inf)
     parts = rows.split(together or max(1, len(rows)))
-    found = [top_columns(_closeness(part, padded, lean), k) for part in parts]
-    values, indices = (torch.cat(same) for same in zip(*found, strict=True))
+    nearest_of_parts = [top_columns(torch.addmm(bias, part, padded.T), k) for part in parts]
+    values, indices = (torch.cat(pieces) for pieces in zip(*nearest_of_parts, strict=True))
     return _distance(rows[:, None], values), indices
 
 
 def top_columns(values: Tensor, k: int, block: int = _BLOCK) -> tuple[Tensor, Tensor]:
-    """Return the k largest values of each line, largest first, and their columns; lines are whole blocks.
+    """Return the k largest values of each row, largest first, and their columns; rows are whole blocks.
 
-    The k largest lie in the k blocks with the largest maxima, so only those blocks are sorted, not the line. A block
-    is every so-manieth column, for maxima over the first of two axes are found fastest.
+    The k largest lie in the k blocks with the largest maxima, so only those are sorted. The columns of a block are
+    strided, for maxima over the first of two axes are fastest.
 
     Examples
     --------
@@ -89,25 +89,21 @@ def top_columns(values: Tensor, k: int, block: int = _BLOCK) -> tuple[Tensor, Te
     """
     n_blocks = values.shape[1] // block
     if n_blocks <= 2 * k:
-        found = values.topk(k)
-        return found.values, found.indices
+        top = values.topk(k)
+        return top.values, top.indices
     blocks = values.view(len(values), block, n_blocks)
     best = blocks.amax(1).topk(k, sorted=False).indices
     finalists = blocks.gather(2, best[:, None].expand(-1, block, -1)).flatten(1)
-    found = finalists.topk(k)
-    return found.values, found.indices // k * n_blocks + best.gather(1, found.indices % k)
+    top = finalists.topk(k)
+    return top.values, top.indices // k * n_blocks + best.gather(1, top.indices % k)
 
 
-# |z - mu|^2 is least where z mu - |mu|^2 / 2 is largest; the product with one number a column added is several
-# times faster than a whole matrix of squares.
+# |z - mu|^2 is smallest where z mu - |mu|^2 / 2 is largest: a product with a bias per column, several times faster
+# than a matrix of squares.
 
 
 def _bias(centers: Tensor) -> Tensor:
     return centers.square().sum(1).mul_(-0.5)
-
-
-def _closeness(rows: Tensor, centers: Tensor, bias: Tensor) -> Tensor:
-    return torch.addmm(bias, rows, centers.T)
 
 
 def _distance(rows: Tensor, closeness: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
-"""Rows that several processes share: each computes its own, all of them see the whole.
+"""Data parallelism over rows: each process computes its share, and all gather the whole.
 
-A process has its part of every loss, and the parts add up to the loss: that of its own rows or pairs of rows, or
-an even part of what all of them compute alike. Gradients of a row that other processes found come back to the one
-that has it (`joined`). So the sum of the processes' gradients is that of one process with all the rows.
+A process has its part of every loss, and the parts add up to the loss: that of its own rows or pairs of rows, or an
+even part of what all compute alike. `joined` returns the gradients of a row to the process that has it. So the sum of
+the gradients over processes is that of one process with all rows.
 """
 
 # n rows of the data, b of a batch, m of those of this process
@@ -23,10 +23,10 @@ from coterie.data.batches import Batch
 Rows = TypeVar("Rows", np.ndarray, Tensor)
 
 
-def joined(mine: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
-    """Return what all processes made of the rows of a batch, (b, d), of which this one made (m, d).
+def joined(local: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
+    """Gather the rows of a batch, (b, d), of which this process computed (m, d).
 
-    Backward adds up the gradients that all processes found for a row, and returns them to the one that made it.
+    Backward sums the gradients of all processes for a row, and returns them to the process that computed it.
 
     Examples
     --------
@@ -35,25 +35,24 @@ def joined(mine: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
     tensor([[1.],
             [2.]])
     """
-    return mine if collectives.size == 1 else _Joined.apply(mine, batch, collectives)
+    return local if collectives.size == 1 else _Joined.apply(local, batch, collectives)
 
 
-def joined_tables(mine: Sequence[Tensor], batch: Batch, collectives: Collectives) -> Sequence[Tensor]:
-    """Return `joined` of several tables of a batch's rows, of any widths, in one message."""
+def joined_tables(local: Sequence[Tensor], batch: Batch, collectives: Collectives) -> Sequence[Tensor]:
+    """Return `joined` of several tables of any widths in one all-reduce."""
     if collectives.size == 1:
-        return mine
-    return joined(torch.cat(list(mine), dim=1), batch, collectives).split(
-        [one.shape[1] for one in mine], dim=1
-    )
+        return local
+    widths = [table.shape[1] for table in local]
+    return joined(torch.cat(list(local), dim=1), batch, collectives).split(widths, dim=1)
 
 
 class _Joined(torch.autograd.Function):
-    """A sum over processes of tables that are zero but for the rows of each; its gradient is a sum as well."""
+    """A sum over processes of tables that are zero except for the rows of each; its gradient is a sum as well."""
 
     @staticmethod
-    def forward(ctx: Any, mine: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
-        ctx.places, ctx.collectives = torch.from_numpy(batch.own).to(mine.device), collectives
-        placed = mine.new_zeros(len(batch.rows), *mine.shape[1:]).index_copy_(0, ctx.places, mine)
+    def forward(ctx: Any, local: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
+        ctx.places, ctx.collectives = torch.from_numpy(batch.own).to(local.device), collectives
+        placed = local.new_zeros(len(batch.rows), *local.shape[1:]).index_copy_(0, ctx.places, local)
         return collectives.sum(placed)
 
     @staticmethod
@@ -63,7 +62,7 @@ class _Joined(torch.autograd.Function):
 
 
 def of_share(whole: Tensor, batch: Batch) -> Tensor:
-    """Return the lines of the rows of a batch, (b, ...), that are this process's, (m, ...).
+    """Return the rows of this process, (m, ...), out of those of a batch, (b, ...).
 
     Examples
     --------
@@ -74,7 +73,7 @@ def of_share(whole: Tensor, batch: Batch) -> Tensor:
 
 
 def even_parts(losses: Mapping[str, Tensor], collectives: Collectives) -> dict[str, Tensor]:
-    """Return this process's part of losses that all processes compute alike.
+    """Return this process's even part of losses that all processes compute alike.
 
     Examples
     --------
@@ -85,8 +84,8 @@ def even_parts(losses: Mapping[str, Tensor], collectives: Collectives) -> dict[s
     return {name: loss / collectives.size for name, loss in losses.items()}
 
 
-def gathered(mine: Rows, n_rows: int, collectives: Collectives) -> Rows:
-    """Return what all processes found for their shares of n rows, as `share_of` gives them, in order.
+def gathered(local: Rows, n_rows: int, collectives: Collectives) -> Rows:
+    """Gather the shares of n rows, as `share_of` gives them, of all processes, in order.
 
     Examples
     --------
@@ -95,15 +94,15 @@ def gathered(mine: Rows, n_rows: int, collectives: Collectives) -> Rows:
     array([3, 1])
     """
     if collectives.size == 1:
-        return mine
-    shape = (n_rows, *mine.shape[1:])
-    placed = np.zeros(shape, mine.dtype) if isinstance(mine, np.ndarray) else mine.new_zeros(shape)
-    placed[share_of(n_rows, collectives)] = mine
+        return local
+    shape = (n_rows, *local.shape[1:])
+    placed = np.zeros(shape, local.dtype) if isinstance(local, np.ndarray) else local.new_zeros(shape)
+    placed[share_of(n_rows, collectives)] = local
     return collectives.sum(placed)
 
 
 def agreed(values: Rows, collectives: Collectives) -> Rows:
-    """Return what the first process has, so that machines that round differently go on alike.
+    """Broadcast the values of the first process, so that machines that round differently stay in step.
 
     Examples
     --------
@@ -113,13 +112,13 @@ def agreed(values: Rows, collectives: Collectives) -> Rows:
     """
     if collectives.size == 1:
         return values
-    nothing = np.zeros_like(values) if isinstance(values, np.ndarray) else torch.zeros_like(values)
-    return collectives.sum(values if collectives.rank == 0 else nothing)
+    zeros = np.zeros_like(values) if isinstance(values, np.ndarray) else torch.zeros_like(values)
+    return collectives.sum(values if collectives.rank == 0 else zeros)
 
 
 @torch.no_grad()
 def agree(tensors: Iterable[Tensor], collectives: Collectives) -> None:
-    """Set tensors to what the first process has."""
+    """Set tensors to those of the first process."""
     if collectives.size > 1:
         for tensor in tensors:
             tensor.copy_(agreed(tensor, collectives))

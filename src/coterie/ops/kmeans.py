@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import torch
+from scipy.optimize import linear_sum_assignment
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
@@ -20,7 +21,7 @@ from coterie.ops.distances import nearest, squared_distances
 
 
 class RowSource(Protocol):
-    """What k-means needs to know of its data, wherever they live."""
+    """Rows in memory, on disk or over processes, as k-means reads them."""
 
     @property
     def n_rows(self) -> int:
@@ -62,15 +63,15 @@ class TensorRows:
     def take(self, rows: Tensor) -> Tensor:
         """Return the rows with these global numbers, zeros where this process has none."""
         local = rows - self.start
-        mine = (local >= 0) & (local < len(self.rows))
+        own = (local >= 0) & (local < len(self.rows))
         taken = self.rows.new_zeros(len(rows), self.rows.shape[1])
-        taken[mine] = self.rows[local[mine]]
+        taken[own] = self.rows[local[own]]
         return taken
 
 
 @dataclass(frozen=True)
 class KMeansResult:
-    """What a run of k-means found.
+    """Centres and convergence of a run of k-means.
 
     Attributes
     ----------
@@ -122,7 +123,7 @@ def kmeans(
     seed_rows : int
         Size of the sample that seeds are drawn from.
     quiet : bool
-        Whether not to warn when `max_iter` ends the search, for callers to whom rough centres are enough.
+        Whether not to warn when `max_iter` ends the search, for callers that need only rough centres.
     collectives : Collectives
 
     Returns
@@ -151,10 +152,10 @@ def kmeans(
     best: KMeansResult | None = None
     for _ in range(n_init if start is None else 1):
         seeds = kmeans_plus_plus(sample, n_clusters, generator) if start is None else start
-        found = _lloyd(source, seeds, max_iter, threshold, collectives)
-        # A hair lower is the same optimum after other rounding; the first to reach it wins everywhere.
-        if best is None or found.inertia < best.inertia * (1 - 1e-6):
-            best = found
+        result = _lloyd(source, seeds, max_iter, threshold, collectives)
+        # A relative difference below 1e-6 is rounding: the first to reach an optimum wins on every machine.
+        if best is None or result.inertia < best.inertia * (1 - 1e-6):
+            best = result
     if best is None:
         raise InputError("n_init=0 tries no seeding; give at least 1.")
     if not (best.converged or quiet):
@@ -190,20 +191,10 @@ def kmeans_plus_plus(rows: Tensor, n_clusters: int, generator: torch.Generator) 
 
 
 def spread_seeds(rows: Tensor, n_seeds: int, generator: torch.Generator, rounds: int = 64) -> Tensor:
-    """Draw many seeds that lie apart, a share of them in each round.
+    """Draw many seeds in rounds, as k-means|| does.
 
-    A round draws rows with probability proportional to the squared distance to the seeds of the rounds before. Greedy
-    k-means++ looks at all rows for every single seed: MNIST, 5,000 seeds in two views, 6.4 CPU seconds and not 0.6.
-    Four steps of k-means from here end 1 to 3 percent above the inertia of ten steps from there.
-
-    Parameters
-    ----------
-    rows : Tensor of shape (n, d)
-        No two of them alike.
-    n_seeds : int
-        At most n.
-    generator : torch.Generator
-    rounds : int
+    A round draws rows with probability proportional to the squared distance to the seeds of earlier rounds. Greedy
+    k-means++ passes over all rows for every seed, too slow for thousands of seeds. Rows must be distinct.
 
     Examples
     --------
@@ -223,22 +214,37 @@ def spread_seeds(rows: Tensor, n_seeds: int, generator: torch.Generator, rounds:
     return rows[chosen]
 
 
+def match_centers(old: Tensor, new: Tensor) -> Tensor:
+    """Return `new` centres in the order of the old ones they are matched with, so that clusters keep their numbers.
+
+    The matching is the Hungarian one on squared distances.
+
+    Examples
+    --------
+    >>> match_centers(torch.tensor([[0.0], [5.0]]), torch.tensor([[5.5], [0.5]]))
+    tensor([[0.5000],
+            [5.5000]])
+    """
+    _, partner = linear_sum_assignment(squared_distances(old, new).double().cpu().numpy())
+    return new[torch.as_tensor(partner, device=new.device)]
+
+
 def _draw(weights: Tensor, size: int, generator: torch.Generator) -> Tensor:
     """Draw indices with probability proportional to the weights, uniformly where all of them are zero."""
-    heights = weights.double().cumsum(0)
-    total = heights[-1]
+    cumulative = weights.double().cumsum(0)
+    total = cumulative[-1]
     if total <= 0:
         return torch.randint(len(weights), (size,), generator=generator).to(weights.device)
     points = torch.rand(size, generator=generator, dtype=torch.float64).to(weights.device) * total
-    return torch.searchsorted(heights, points).clamp_(max=len(weights) - 1)
+    return torch.searchsorted(cumulative, points).clamp_(max=len(weights) - 1)
 
 
 def _sample(source: RowSource, size: int, generator: torch.Generator, collectives: Collectives) -> Tensor:
     if source.n_rows <= size:
-        wanted = torch.arange(source.n_rows)
+        sampled = torch.arange(source.n_rows)
     else:
-        wanted = torch.randperm(source.n_rows, generator=generator)[:size].sort().values
-    return collectives.sum(source.take(wanted))
+        sampled = torch.randperm(source.n_rows, generator=generator)[:size].sort().values
+    return collectives.sum(source.take(sampled))
 
 
 def _lloyd(
@@ -257,7 +263,7 @@ def _lloyd(
 def _totals(
     source: RowSource, centers: Tensor, collectives: Collectives
 ) -> tuple[Tensor, Tensor, float, Callable[[int], Tensor]]:
-    """Return the sums, counts and inertia of one assignment, and how to find the rows farthest from it."""
+    """Return the sums, counts and inertia of one assignment, and a function that returns the farthest rows."""
     sums = torch.zeros(centers.shape, dtype=torch.float64, device=centers.device)
     counts = torch.zeros(len(centers), dtype=torch.float64, device=centers.device)
     inertia = torch.zeros((), dtype=torch.float64, device=centers.device)
@@ -274,7 +280,7 @@ def _totals(
 
 
 def _relocate_empty(centers: Tensor, counts: Tensor, farthest: Callable[[int], Tensor]) -> Tensor:
-    """Move each empty centre to one of the rows that are farthest from their own centre."""
+    """Move each empty centre to one of the rows farthest from their centres."""
     empty = (counts == 0).nonzero().squeeze(1)
     if len(empty):
         centers[empty] = farthest(len(empty)).to(centers.dtype)

@@ -1,4 +1,4 @@
-"""Soft memberships from squared distances to cluster centres, and how sharp they should be."""
+"""Soft memberships from squared distances to cluster centres, and the calibration of their temperature."""
 
 # n rows, k clusters
 
@@ -21,9 +21,9 @@ def log_memberships(distances: Tensor, tau: float | Tensor) -> Tensor:
 
 
 def calibrated_tau(distances: Tensor, certainty: float) -> float:
-    """Return the tau with which the mean largest membership is `certainty`.
+    """Return the inverse temperature tau for which the mean largest membership is `certainty`.
 
-    The mean grows with tau from 1 / k towards 1, so bisection finds it; beyond either end it gives the end.
+    The mean grows with tau from 1 / k to 1, so bisection finds tau.
 
     Examples
     --------
@@ -33,13 +33,13 @@ def calibrated_tau(distances: Tensor, certainty: float) -> float:
     >>> round(float(log_memberships(distances, tau).exp().amax(1).mean()), 4)
     0.9
     """
-    gap = (distances - distances.amin(1, keepdim=True)).double()
-    scale = float(gap.sum(1).mean())
+    excess = (distances - distances.amin(1, keepdim=True)).double()
+    scale = float(excess.sum(1).mean())
     if scale == 0:
         return 1.0
     low, high = -12.0, 12.0
     for _ in range(60):
         middle = (low + high) / 2
-        mean = float((-(10**middle) / scale * gap).softmax(1).amax(1).mean())
+        mean = float((-(10**middle) / scale * excess).softmax(1).amax(1).mean())
         low, high = (middle, high) if mean < certainty else (low, middle)
     return 10**middle / scale

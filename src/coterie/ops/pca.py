@@ -1,4 +1,4 @@
-"""Principal axes of a sample of rows."""
+"""Principal axes of a sample of rows, exact or by a randomised range finder."""
 
 # n rows, D features, r axes
 

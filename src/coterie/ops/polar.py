@@ -1,4 +1,4 @@
-"""Polar factors: the orthonormal rows nearest to a matrix, and a gradient through them that does not blow up."""
+"""Polar factors, with a stable gradient, and clipping of singular values."""
 
 # m rows, d columns, r the smaller of both
 

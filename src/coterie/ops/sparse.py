@@ -1,4 +1,4 @@
-"""Sparse matrices of scipy as torch has them, and over processes."""
+"""Sparse matrices of scipy: as torch tensors, and gathered over processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coterie.ops.distributed_rows import gathered
 
 
 def as_tensor(matrix: sparse.csr_matrix) -> Tensor:
-    """Return the matrix in torch, on the same memory: times ten columns it is three times as fast as in scipy.
+    """Return the matrix as a torch tensor on the same memory: its product with few columns is faster than scipy's.
 
     Examples
     --------
@@ -28,8 +28,8 @@ def as_tensor(matrix: sparse.csr_matrix) -> Tensor:
         return torch.sparse_csr_tensor(starts, columns, values, matrix.shape, check_invariants=False)
 
 
-def gathered_rows(mine: sparse.csr_matrix, n_rows: int, collectives: Collectives) -> sparse.csr_matrix:
-    """Return the matrix of n rows of which each process has its share, as `share_of` gives it.
+def gathered_rows(local: sparse.csr_matrix, n_rows: int, collectives: Collectives) -> sparse.csr_matrix:
+    """Gather the matrix of n rows of which each process has its share, as `share_of` gives it.
 
     Examples
     --------
@@ -39,12 +39,12 @@ def gathered_rows(mine: sparse.csr_matrix, n_rows: int, collectives: Collectives
            [1., 0.]])
     """
     if collectives.size == 1:
-        return mine
-    counts = gathered(np.diff(mine.indptr).astype(np.int64), n_rows, collectives)
+        return local
+    counts = gathered(np.diff(local.indptr).astype(np.int64), n_rows, collectives)
     starts = np.concatenate([[0], np.cumsum(counts)])
     share = share_of(n_rows, collectives)
-    columns, values = np.zeros(starts[-1], mine.indices.dtype), np.zeros(starts[-1], mine.dtype)
+    columns, values = np.zeros(starts[-1], local.indices.dtype), np.zeros(starts[-1], local.dtype)
     own = slice(starts[share.start], starts[share.stop])
-    columns[own], values[own] = mine.indices, mine.data
+    columns[own], values[own] = local.indices, local.data
     whole = collectives.sum(values), collectives.sum(columns), starts
-    return sparse.csr_matrix(whole, shape=(n_rows, mine.shape[1]))
+    return sparse.csr_matrix(whole, shape=(n_rows, local.shape[1]))

@@ -59,13 +59,7 @@ class Curve:
         :math:`c_0 = \langle Y, LY \rangle`, :math:`c_1 = -2 \langle LY, Y_1 \rangle`,
         :math:`c_2 = \langle Y_1, L Y_1 \rangle + \langle LY, Y_2 \rangle`, :math:`c_3 = -\langle Y_1, L Y_2 \rangle`,
         :math:`c_4 = \langle Y_2, L Y_2 \rangle / 4` with Y_1 = P Y, Y_2 = P^2 Y. Twice c2 is the second derivative
-        that Eq. 27 needs and misprints (spec sscnet E18).
-
-        Parameters
-        ----------
-        image : Tensor of shape (n, k)
-            L Y.
-        product : callable
+        that Eq. 27 needs and misprints (spec sscnet E18). `image` is L Y.
         """
         k = self.start.shape[1]
         first, second = product(torch.cat([self.first, self.second], 1)).split(k, 1)
@@ -95,16 +89,16 @@ def best_time(quartic: np.ndarray, most: float) -> float:
         return 0.0
     slope = scaled * np.arange(1, 5)
     slope[np.abs(slope) < _NEGLIGIBLE * np.abs(slope).max()] = 0  # as leading ones they overflow in `roots`
-    # The real part of a complex root is a place like any other, and never the lowest.
-    places = np.concatenate([[0.0, 1.0], np.clip(np.roots(slope[::-1]).real, 0, 1)])
-    heights = (scaled * places[:, None] ** np.arange(1, 5)).sum(1)
-    return float(most * places[heights.argmin()])
+    # The real part of a complex root is a candidate like any other, and never the lowest.
+    candidates = np.concatenate([[0.0, 1.0], np.clip(np.roots(slope[::-1]).real, 0, 1)])
+    values = (scaled * candidates[:, None] ** np.arange(1, 5)).sum(1)
+    return float(most * candidates[values.argmin()])
 
 
 def orthonormalise(Y: Tensor) -> Tensor:
     """Return Y R^{-1} with the Cholesky factor Y'Y = R'R: the Q of a QR with a positive diagonal of R.
 
-    Meant for columns that are nearly orthonormal, where it is as exact as Householder's and its gradient is tame.
+    For nearly orthonormal columns, where it is as exact as Householder's and has a stable gradient.
 
     Examples
     --------
@@ -119,16 +113,16 @@ def orthonormalise(Y: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Step:
-    """One eigen-layer's result.
+    """Result of an eigen-layer.
 
     Attributes
     ----------
     columns : Tensor of shape (n, k)
         The new Y, orthonormal.
     tangent, gradient : Tensor of shape (n, k)
-        Where the layer went and the gradient it went by, both less their part in the span of the old Y.
+        Direction of the step and the gradient, both less their part in the span of the old Y.
     trace, fall : float
-        tr(Y' L Y) before the layer, and how much the curve lowered it.
+        tr(Y' L Y) before the layer, and by how much the curve lowered it.
     """
 
     columns: Tensor
@@ -149,26 +143,9 @@ def stiefel_step(
     Eq. 27 of SSCNet without its additional P (spec sscnet E20), with a step t that minimises the trace along the
     curve exactly, over t from 0 to ``0.8 / |P Y|``, instead of one Newton step (E12, E18, E19), and with orthonormal
     columns after every layer. S = W2 - W2' is skew, for any other adds to P a part that shrinks Y (E15). D is the
-    last layer's tangent, less its part in the span of Y, and beta is that of Polak and Ribière, at least 0: the
-    layers make conjugate instead of steepest descent. This is ours. After 60 layers on 800 digits (two starts) the
-    trace is 0.02 and 0.2 % above the lowest instead of 6 and 14 % with 8 neighbours, and 6 and 17 % instead of 197
-    and 222 % with 3, where eigenvalues crowd; a layer takes up to a quarter longer. For a positive semi-definite
-    L the trace never rises. Gradients flow through L, Y and S; t and beta are constants to them.
-
-    Parameters
-    ----------
-    product : callable
-        Y -> L Y, for a symmetric positive semi-definite L.
-    Y : Tensor of shape (n, k)
-        Orthonormal columns.
-    skew : Tensor of shape (k, k), optional
-        S.
-    last : Step, optional
-        The layer before this one; without it the layer goes by steepest descent.
-
-    Returns
-    -------
-    Step
+    tangent of the `last` layer, less its part in the span of Y, and beta is that of Polak and Ribière, at least 0:
+    the layers make conjugate instead of steepest descent, which is ours. For a positive semi-definite L the trace
+    never rises. Gradients flow through L, Y (n, k) and S (k, k); t and beta are constants to them.
 
     Examples
     --------
@@ -197,24 +174,15 @@ def bottom_space(product: Product, start: Tensor, *, n_layers: int, tol: float =
     """Return orthonormal columns whose tr(Y' L Y) is near the sum of the k smallest eigenvalues of L, (n, k).
 
     They span, in the limit, the eigenvectors of the k smallest eigenvalues, in some rotation. The first of those of
-    a graph's Laplacian is the constant or its degree-weighted kin; it is kept (spec sscnet E21).
-
-    Parameters
-    ----------
-    product : callable
-        Y -> L Y, for a symmetric positive semi-definite L.
-    start : Tensor of shape (n, k)
-        Orthonormal columns, such as `random_start` or a last result.
-    n_layers : int
-        Layers at most.
-    tol : float
-        A layer that lowers the trace by no more than this share of it is the last.
+    a graph's Laplacian is constant, or weighted by degrees; it is kept (spec sscnet E21). `start` has orthonormal
+    columns, such as `random_start` or an earlier result. A layer that lowers the trace by less than `tol` of it is
+    the last.
 
     Examples
     --------
     >>> slow = torch.diag(torch.tensor([3.0, 0.5, 2.0, 0.1]))
-    >>> found = bottom_space(lambda Y: slow @ Y, random_start(4, 2, torch.Generator().manual_seed(0)), n_layers=30)
-    >>> round(float((found * (slow @ found)).sum()), 4)
+    >>> Y = bottom_space(lambda Y: slow @ Y, random_start(4, 2, torch.Generator().manual_seed(0)), n_layers=30)
+    >>> round(float((Y * (slow @ Y)).sum()), 4)
     0.6
     """
     return _descend(product, start, [None] * n_layers, tol)
@@ -223,7 +191,7 @@ def bottom_space(product: Product, start: Tensor, *, n_layers: int, tol: float =
 def random_start(
     n_rows: int, n_columns: int, generator: torch.Generator, dtype: torch.dtype = torch.float32
 ) -> Tensor:
-    """Draw orthonormal columns, uniformly of all, (n, k).
+    """Draw orthonormal columns uniformly, (n, k).
 
     Examples
     --------
@@ -237,20 +205,16 @@ def random_start(
 
 
 class EigenLayers(nn.Module):
-    """A stack of eigen-layers, each with a direction W2 of its own that is learnt.
+    """A stack of eigen-layers, each with a learnt direction W2.
 
-    W2 enters as W2 - W2', and starts at zero. To first order it only turns the columns within their span (spec
+    W2 enters as W2 - W2', and starts at zero. To first order it only rotates the columns within their span (spec
     sscnet E15): it chooses among bases of the same space.
-
-    Parameters
-    ----------
-    n_layers, n_columns : int
 
     Examples
     --------
     >>> layers, slow = EigenLayers(20, 1), torch.diag(torch.tensor([3.0, 0.5, 2.0]))
-    >>> found = layers(lambda Y: slow @ Y, random_start(3, 1, torch.Generator().manual_seed(0)))
-    >>> round(float((found * (slow @ found)).sum().detach()), 4)
+    >>> Y = layers(lambda Y: slow @ Y, random_start(3, 1, torch.Generator().manual_seed(0)))
+    >>> round(float((Y * (slow @ Y)).sum().detach()), 4)
     0.5
     """
 
@@ -274,7 +238,7 @@ def _descend(product: Product, Y: Tensor, skews: Sequence[Tensor | None], tol: f
 
 
 def _conjugate(Y: Tensor, tangent: Tensor, gradient: Tensor, last: Step) -> Tensor:
-    """Return the tangent with a share of the last one, or without where that would not go downhill."""
+    """Return the tangent plus beta times the last one, or without it where that would not descend."""
     carried = _outside(Y, last.tangent)
     before = _dot(last.gradient, last.gradient)
     if before == 0:

@@ -11,7 +11,7 @@ from coterie import PCX
 from coterie.collectives import ALONE
 from coterie.data import Scaler, as_views
 from coterie.data.batches import Batch, Batches
-from coterie.engine.neighbour_pairs import NeighbourPairs
+from coterie.graph.neighbour_pairs import NeighbourPairs
 from coterie.methods.pcx import objective, student, training
 from coterie.metrics import accuracy
 from coterie.nn.autoencoder import mlp
@@ -35,7 +35,7 @@ def corrected(rows: np.ndarray, labels: torch.Tensor, n_epochs: int = 60) -> tor
     views = as_views(rows)
     batches = Batches(views, Scaler("none").fit(views), batch_size=100, seed=0)
     generator = torch.Generator().manual_seed(0)
-    pairs = NeighbourPairs(batches, lambda x: x, 10, generator)
+    pairs = NeighbourPairs(batches, lambda x: x, 10)
     return student.correct(
         labels,
         lambda parts: torch.from_numpy(parts[0]),

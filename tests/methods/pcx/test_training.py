@@ -14,7 +14,7 @@ from coterie.engine.loop import Loop
 from coterie.methods.pcx import build, objective
 from coterie.methods.pcx.settings import Settings
 from coterie.methods.pcx.training import PCXTask
-from coterie.ops.cluster_statistics import cluster_means, count_and_sum, standing_points
+from coterie.ops.cluster_statistics import cluster_centers, cluster_means, count_and_sum
 from coterie.ops.memberships import log_memberships
 
 X = np.random.default_rng(0).normal(size=(120, 6)).astype(np.float32)
@@ -138,7 +138,7 @@ def test_a_cluster_whose_mean_is_not_its_own_starts_from_one_of_its_rows():
     task.initial = alternating.numpy()
     task.start()
     codes, centroids = task.encode_all(), task.network.centroids
-    torch.testing.assert_close(centroids, standing_points(codes, alternating, 4))
+    torch.testing.assert_close(centroids, cluster_centers(codes, alternating, 4))
     assert not torch.allclose(centroids, cluster_means(codes, alternating, 4))
     torch.testing.assert_close(task.network.sizes, torch.full((4,), 10.0))
 

@@ -1,4 +1,4 @@
-"""Readers of files, chosen by the suffix. Nothing in a file is ever executed."""
+"""Readers of files, chosen by suffix. Nothing in a file is ever executed."""
 
 from __future__ import annotations
 
@@ -85,10 +85,9 @@ def read_views(path: str | os.PathLike[str], **options: Any) -> Views:
     >>> import tempfile, numpy as np
     >>> from pathlib import Path
     >>> from coterie.data import read_views
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "flowers.npz"
-    ...     np.savez(path, view0=np.eye(3), view1=np.ones((3, 2)), y=[0, 1, 1])
-    ...     views = read_views(path)
+    >>> path = Path(tempfile.mkdtemp()) / "flowers.npz"
+    >>> np.savez(path, view0=np.eye(3), view1=np.ones((3, 2)), y=[0, 1, 1])
+    >>> views = read_views(path)
     >>> views
     Views(3 rows: view0 3, view1 2)
     >>> views.labels
@@ -108,21 +107,21 @@ def read_views(path: str | os.PathLike[str], **options: Any) -> Views:
 
 
 def column_names(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    r"""Return the names of the columns of a text or Parquet file; nothing where it has none, or is of another kind.
+    r"""Return the column names of a text or Parquet file; an empty tuple if it has none.
 
     Parameters
     ----------
     path : str or Path
+        A .csv, .tsv, .txt or .parquet file.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from coterie.data import column_names
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "t.csv"
-    ...     _ = path.write_text("id;size;city\n1;2.5;Oslo\n")
-    ...     column_names(path)
+    >>> path = Path(tempfile.mkdtemp()) / "t.csv"
+    >>> _ = path.write_text("id;size;city\n1;2.5;Oslo\n")
+    >>> column_names(path)
     ('id', 'size', 'city')
     """
     path = _existing(path)
@@ -156,10 +155,9 @@ def read_labels(path: str | os.PathLike[str], key: str = "y", *, words: bool = T
     >>> import tempfile
     >>> from pathlib import Path
     >>> from coterie.data import read_labels
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "truth.csv"
-    ...     _ = path.write_text("row,label\n0,cat\n1,ant\n2,cat\n")
-    ...     read_labels(path)
+    >>> path = Path(tempfile.mkdtemp()) / "truth.csv"
+    >>> _ = path.write_text("row,label\n0,cat\n1,ant\n2,cat\n")
+    >>> read_labels(path)
     array([1, 0, 1])
     """
     path = _existing(path)
@@ -175,21 +173,21 @@ def read_labels(path: str | os.PathLike[str], key: str = "y", *, words: bool = T
 
 
 def read_label_names(path: str | os.PathLike[str]) -> dict[int, str]:
-    r"""Read what the classes of `read_labels` are called; nothing where labels are numbers or the file is no text.
+    r"""Read the names of the classes of `read_labels`; empty if labels are numbers or the file is not text.
 
     Parameters
     ----------
     path : str or Path
+        As for `read_labels`.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from coterie.data import read_label_names
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "some.csv"
-    ...     _ = path.write_text("row,label\n0,cat\n1,ant\n")
-    ...     read_label_names(path)
+    >>> path = Path(tempfile.mkdtemp()) / "some.csv"
+    >>> _ = path.write_text("row,label\n0,cat\n1,ant\n")
+    >>> read_label_names(path)
     {0: 'ant', 1: 'cat'}
     """
     path = _existing(path)
@@ -199,7 +197,7 @@ def read_label_names(path: str | os.PathLike[str]) -> dict[int, str]:
 
 
 def read_some_labels(path: str | os.PathLike[str], n_rows: int, *, words: bool = True) -> np.ndarray:
-    r"""Read the classes of some rows: one label a row, or a table with the columns row and label.
+    r"""Read the classes of some rows: one label per row, or a table with the columns row and label.
 
     Parameters
     ----------
@@ -220,10 +218,9 @@ def read_some_labels(path: str | os.PathLike[str], n_rows: int, *, words: bool =
     >>> import tempfile
     >>> from pathlib import Path
     >>> from coterie.data import read_some_labels
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "some.csv"
-    ...     _ = path.write_text("row,label\n3,1\n0,0\n")
-    ...     read_some_labels(path, 4)
+    >>> path = Path(tempfile.mkdtemp()) / "some.csv"
+    >>> _ = path.write_text("row,label\n3,1\n0,0\n")
+    >>> read_some_labels(path, 4)
     array([ 0, -1, -1,  1])
     """
     labels, path = read_labels(path, words=words), Path(path)
@@ -235,13 +232,13 @@ def read_some_labels(path: str | os.PathLike[str], n_rows: int, *, words: bool =
                 "there is none, or the columns row and label."
             )
         return labels
-    wrong = rows[rows >= n_rows]
-    if len(wrong):
-        raise InputError(f"{path} labels row {wrong[0]}, but the rows of the data are 0 to {n_rows - 1}.")
-    numbers, times = np.unique(rows, return_counts=True)
-    twice = numbers[times > 1]
-    if len(twice):
-        raise InputError(f"{path} labels row {twice[0]} more than once; leave one line of it.")
+    beyond = rows[rows >= n_rows]
+    if len(beyond):
+        raise InputError(f"{path} labels row {beyond[0]}, but the rows of the data are 0 to {n_rows - 1}.")
+    numbers, counts = np.unique(rows, return_counts=True)
+    repeated = numbers[counts > 1]
+    if len(repeated):
+        raise InputError(f"{path} labels row {repeated[0]} more than once; leave one line of it.")
     known = np.full(n_rows, -1, dtype=np.int64)
     known[rows] = labels
     return known
@@ -280,7 +277,7 @@ def _labels_among_arrays(path: Path, suffix: str, key: str) -> np.ndarray | None
     if suffix == ".mat":
         return labels_among(mat_entries(path), str(path), key)
     if suffix in (".h5", ".hdf5"):
-        return labels_among(hdf5_entries(path, flipped=False), str(path), key)
+        return labels_among(hdf5_entries(path, transposed=False), str(path), key)
     if suffix == ".parquet":
         return parquet_labels(path, key)
     return read_views(path).labels
@@ -288,11 +285,11 @@ def _labels_among_arrays(path: Path, suffix: str, key: str) -> np.ndarray | None
 
 def _check_options(path: Path, options: Mapping[str, Any]) -> None:
     reader = _READERS.get(path.suffix.lower())
-    taken = ("delimiter", "header", "drop") if reader is read_csv else ("drop",) * (reader is read_parquet)
-    wrong = [name for name in options if name not in taken]
-    if wrong:
+    known = ("delimiter", "header", "drop") if reader is read_csv else ("drop",) * (reader is read_parquet)
+    unknown = [name for name in options if name not in known]
+    if unknown:
         raise InputError(
-            f"{path}: {', '.join(wrong)} can only be given for text files (drop for Parquet files too)."
+            f"{path}: {', '.join(unknown)} can only be given for text files (drop for Parquet files too)."
         )
 
 

@@ -1,4 +1,4 @@
-"""NumPy's files: .npy (memory-mapped), .npz, and a directory of .npy files."""
+"""NumPy files: .npy (memory-mapped), .npz, and a directory of .npy files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy import sparse
 from coterie.data.convert import table_of
 from coterie.data.readers.files import check_compressed, check_room, natural_order, parsing
 from coterie.data.readers.labels import LABEL_NAMES, encode_labels
-from coterie.data.readers.layout import views_among
+from coterie.data.readers.selection import select_views
 from coterie.data.views import Views
 from coterie.errors import InputError
 
@@ -23,12 +23,12 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 
 
 def read_npy(path: Path) -> Views:
-    """Map one array; its rows stay on disk until they are asked for."""
+    """Memory-map a .npy file as one view."""
     return Views([table_of(mapped_npy(path), str(path)).source], names=[path.stem])
 
 
 def read_directory(path: Path) -> Views:
-    """Map every .npy file in a directory as one view, in the order of their names."""
+    """Memory-map each .npy file of a directory as one view, in the order of their names."""
     files = sorted(path.glob("*.npy"), key=lambda file: natural_order(file.stem))
     tables = [file for file in files if file.stem.lower() not in LABEL_NAMES]
     if not tables:
@@ -45,10 +45,10 @@ def read_directory(path: Path) -> Views:
 
 
 def mapped_npy(path: Path) -> np.ndarray:
-    """Map the array of a .npy file; a header that says more than the file holds is refused."""
+    """Memory-map the array of a .npy file, if its header matches the size of the file."""
     with parsing(path, "NumPy .npy"):
         with path.open("rb") as file:
-            _header(file, path.stat().st_size)
+            _check_header(file, path.stat().st_size)
         return _checked_text(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
@@ -59,57 +59,57 @@ def read_npz(path: Path) -> Views:
     mask = entries.pop("present", None)
     if names.ndim != 1 or names.dtype.kind != "U" or len(names) > len(entries):
         raise InputError(f"{path}: view_names must be text, one name a view.")
-    return views_among(entries, str(path), names=names.tolist() or None, mask=mask)
+    return select_views(entries, str(path), names=names.tolist() or None, mask=mask)
 
 
 def npz_entries(path: Path) -> dict[str, Any]:
-    """Load all arrays of a .npz file, with the parts of sparse matrices joined."""
+    """Load all arrays of a .npz file; the parts of a sparse matrix become one."""
     with parsing(path, "NumPy .npz"), path.open("rb") as file:
         if file.read(6) == np.lib.format.MAGIC_PREFIX:
             raise InputError(f"{path} is a single array: rename it to .npy.")
         with zipfile.ZipFile(file) as archive:
             members = [info for info in archive.infolist() if info.filename.endswith(".npy")]
-            held = path.stat().st_size
-            check_room(sum(info.file_size for info in members), held)
-            if sum(info.compress_size for info in members) > held:
+            file_bytes = path.stat().st_size
+            check_room(sum(info.file_size for info in members), file_bytes)
+            if sum(info.compress_size for info in members) > file_bytes:
                 raise ValueError("its directory says more than it holds")
             entries = {info.filename.removesuffix(".npy"): _member(archive, info) for info in members}
         if len(entries) < len(members):
             raise ValueError("it holds an array twice")
         for name in [key.removesuffix("indptr") for key in entries if key.endswith("indptr")]:
-            entries[name.rstrip("_") or "X"] = _joined(entries, name)
+            entries[name.rstrip("_") or "X"] = _csr_matrix(entries, name)
     return entries
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
-    """Load one array, if its header says what it holds: NumPy makes room for all that a header says."""
+    """Load one array, if its header matches its size."""
     with archive.open(info) as file:
-        _header(file, info.file_size)
+        _check_header(file, info.file_size)
     with archive.open(info) as file:
         return _checked_text(np.lib.format.read_array(file, allow_pickle=False))
 
 
-def _header(file: Any, length: int) -> None:
-    """Check that the header of an array says what its file holds.
+def _check_header(file: Any, length: int) -> None:
+    """Check that the header of an array matches its length in bytes.
 
-    NumPy makes room for all that a header says, and ends the process at an array whose items have no bytes.
+    NumPy allocates what a header claims, and crashes on a dtype of size zero.
     """
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
         raise ValueError(f"an array of version {version}")
     try:
         shape, _, dtype = _HEADERS[version](file)
-    except MemoryError:  # so Python calls brackets in brackets
+    except MemoryError:  # raised by Python's parser for nested brackets
         raise ValueError("a header that is no header") from None
-    held = length - file.tell()
+    n_bytes = length - file.tell()
     if dtype.hasobject:
         raise ValueError("Python objects")
-    if not dtype.itemsize or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != held:
-        raise ValueError(f"{dtype} of shape {shape} in {held} bytes")
+    if not dtype.itemsize or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != n_bytes:
+        raise ValueError(f"{dtype} of shape {shape} in {n_bytes} bytes")
 
 
 def _checked_text(array: np.ndarray) -> np.ndarray:
-    """Refuse text with codes that no character has: Python fails at them only later, and badly."""
+    """Refuse strings with invalid code points, at which Python fails later without a clear message."""
     if array.dtype.kind == "U" and array.dtype.itemsize:
         codes = np.ascontiguousarray(array).reshape(-1).view(array.dtype.byteorder.replace("|", "=") + "u4")
         if (codes > _LAST_CHARACTER).any():
@@ -117,8 +117,8 @@ def _checked_text(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _joined(entries: dict[str, Any], prefix: str) -> sparse.csr_matrix:
-    """Join data, indices, indptr and shape (as scipy.sparse.save_npz writes them, too)."""
+def _csr_matrix(entries: dict[str, Any], prefix: str) -> sparse.csr_matrix:
+    """Build a matrix from data, indices, indptr and shape, as scipy.sparse.save_npz writes them."""
     data, indices, indptr, shape = (
         entries.pop(prefix + part) for part in ("data", "indices", "indptr", "shape")
     )
@@ -129,6 +129,6 @@ def _joined(entries: dict[str, Any], prefix: str) -> sparse.csr_matrix:
     if kind not in layouts:
         raise ValueError(f"sparse format {kind}")
     # Indices may be stored narrow (uint16), which SciPy does not take.
-    places, starts = indices.astype(np.int64), indptr.astype(np.int64)
-    check_compressed(places, starts, sides[1] if kind == "csr" else sides[0])
-    return layouts[kind]((data, places, starts), shape=sides).tocsr()
+    indices, indptr = indices.astype(np.int64), indptr.astype(np.int64)
+    check_compressed(indices, indptr, sides[1] if kind == "csr" else sides[0])
+    return layouts[kind]((data, indices, indptr), shape=sides).tocsr()

@@ -1,4 +1,4 @@
-"""What all readers share: clear sentences for missing extras, missing files and damaged files."""
+"""Checks and error messages that all readers share."""
 
 from __future__ import annotations
 
@@ -14,19 +14,12 @@ import numpy as np
 
 from coterie.errors import InputError, listed
 
-_ROOM = 16 * 2**20
-_DENSEST = 1100  # deflate packs at most 1,032 to 1
+_FREE_BYTES = 16 * 2**20
+_MAX_RATIO = 1100  # deflate compresses at most 1,032 to 1
 
 
 def check_room(wanted: int, held: int) -> None:
-    """Refuse to load at once what is far larger than the bytes that hold it: its header lies, or it is a bomb.
-
-    Parameters
-    ----------
-    wanted : int
-        Bytes that it would take in memory.
-    held : int
-        Bytes of the file.
+    """Refuse to allocate `wanted` bytes for a file of `held` bytes that cannot contain them: a decompression bomb.
 
     Examples
     --------
@@ -34,20 +27,12 @@ def check_room(wanted: int, held: int) -> None:
     Traceback (most recent call last):
     ValueError: it would take 8,000.0 GB in memory, which 500 bytes cannot hold
     """
-    if wanted > _ROOM + _DENSEST * held:
+    if wanted > _FREE_BYTES + _MAX_RATIO * held:
         raise ValueError(f"it would take {wanted / 1e9:,.1f} GB in memory, which {held:,} bytes cannot hold")
 
 
 def check_compressed(indices: np.ndarray, starts: np.ndarray, n_minor: int) -> None:
-    """Check the places of a sparse matrix by rows or by columns; SciPy's own check passes over an empty one.
-
-    Parameters
-    ----------
-    indices : ndarray of int64
-        The place of each value along the other side, below `n_minor`.
-    starts : ndarray of int64
-        Where each row or column begins among the values.
-    n_minor : int
+    """Check the indices and index pointers of a CSR or CSC matrix; SciPy does not check an empty one.
 
     Examples
     --------
@@ -55,15 +40,13 @@ def check_compressed(indices: np.ndarray, starts: np.ndarray, n_minor: int) -> N
     Traceback (most recent call last):
     ValueError: a sparse matrix with values outside of it
     """
-    rising = (
-        len(starts) > 0 and starts[0] == 0 and (np.diff(starts) >= 0).all() and starts[-1] == len(indices)
-    )
-    if not rising or (len(indices) and not 0 <= indices.min() <= indices.max() < n_minor):
+    valid = len(starts) > 0 and starts[0] == 0 and (np.diff(starts) >= 0).all() and starts[-1] == len(indices)
+    if not valid or (len(indices) and not 0 <= indices.min() <= indices.max() < n_minor):
         raise ValueError("a sparse matrix with values outside of it")
 
 
 def need(module: str, extra: str, suffix: str) -> Any:
-    """Import an optional package, or say how to install it."""
+    """Import an optional package; raise with how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError:
@@ -73,7 +56,7 @@ def need(module: str, extra: str, suffix: str) -> Any:
 
 @contextmanager
 def parsing(path: Path, kind: str) -> Iterator[None]:
-    """Turn whatever a parser throws at a damaged file into one sentence with the path."""
+    """Turn any exception of a parser into one sentence that names the file."""
     try:
         yield
     except InputError:
@@ -96,8 +79,7 @@ def parsing(path: Path, kind: str) -> Iterator[None]:
 def columns_to_drop(
     drop: str | int | Sequence[str | int], names: Sequence[str], n_columns: int, path: Path
 ) -> list[int]:
-    """Return the numbers of the columns to leave out, each given by its name or by its number from 0; a name stands
-    for every column of that name.
+    """Return the numbers of the columns to leave out, given by name (every column of that name) or number from 0.
 
     Examples
     --------
@@ -106,18 +88,18 @@ def columns_to_drop(
     >>> columns_to_drop("1", [], 3, Path("t.csv"))  # a number may come as text, from the command line
     [1]
     """
-    found = []
+    columns = []
     for column in [drop] if isinstance(drop, str | int) else drop:
         if column in names:
-            found += [j for j, name in enumerate(names) if name == column]
+            columns += [j for j, name in enumerate(names) if name == column]
         elif str(column).isdigit() and int(column) < n_columns:
-            found.append(int(column))
+            columns.append(int(column))
         else:
-            there = f"its columns are {listed(names)}" if names else f"it has {n_columns:,} without names"
-            raise InputError(f"drop= names the column {column!r}, which {path} does not have: {there}.")
-    return found
+            known = f"its columns are {listed(names)}" if names else f"it has {n_columns:,} without names"
+            raise InputError(f"drop= names the column {column!r}, which {path} does not have: {known}.")
+    return columns
 
 
 def natural_order(name: str) -> tuple[list[str], list[int]]:
-    """Sort key that puts view2 before view10."""
+    """Return a sort key that puts view2 before view10."""
     return re.split(r"\d+", name), [int(number) for number in re.findall(r"\d+", name)]

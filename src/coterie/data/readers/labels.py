@@ -1,4 +1,4 @@
-"""Labels that come in files: which names they go by, and how text becomes numbers."""
+"""Class labels in files: their usual names, and encoding as integers."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ LABEL_NAMES = (
     "target",
 )
 _LARGEST = 2.0**63
-_NOTHING = ("", "nan", "na", "n/a", "null", "none")
+_UNLABELLED = ("", "nan", "na", "n/a", "null", "none")
 
 
 def label_columns(names: Sequence[str]) -> list[int]:
-    """Find the columns that hold labels, the best first; a ``y`` beside an ``x`` is a coordinate.
+    """Return the columns that hold labels, the best first; a ``y`` next to an ``x`` is a coordinate.
 
     Examples
     --------
@@ -45,12 +45,12 @@ def label_columns(names: Sequence[str]) -> list[int]:
     """
     lower = [name.strip().lower() for name in names]
     wanted = [name for name in LABEL_NAMES if not (name == "y" and "x" in lower)]
-    found = [i for i, name in enumerate(lower) if name in wanted]
-    return sorted(found, key=lambda i: wanted.index(lower[i]))
+    columns = [i for i, name in enumerate(lower) if name in wanted]
+    return sorted(columns, key=lambda i: wanted.index(lower[i]))
 
 
 def is_class_number(text: str) -> bool:
-    """Whether a cell can be the number of a class: a whole number, or nothing.
+    """Return whether a cell can be a class number: a whole number, or empty.
 
     Examples
     --------
@@ -58,15 +58,13 @@ def is_class_number(text: str) -> bool:
     [True, True, True, False, False, False]
     """
     try:
-        return text.strip().lower() in _NOTHING or float(text).is_integer()
+        return text.strip().lower() in _UNLABELLED or float(text).is_integer()
     except ValueError:
         return False
 
 
 def encode_labels(values: Any, where: str) -> np.ndarray:
-    """Turn labels of any kind into integers; nothing, NaN or an empty text becomes -1 (unlabelled).
-
-    Whole numbers keep their value; texts are numbered in alphabetical order.
+    """Return labels of any kind as integers: whole numbers as they are, strings in alphabetical order, -1 for none.
 
     Examples
     --------
@@ -94,7 +92,7 @@ def encode_labels(values: Any, where: str) -> np.ndarray:
 
 
 def label_words(values: list[Any]) -> list[str]:
-    """Return the different labels in alphabetical order, in which they are numbered; none where all are numbers.
+    """Return the distinct labels in the alphabetical order of their codes; none where all are numbers.
 
     Examples
     --------
@@ -114,9 +112,9 @@ def _numbered_words(known: list[str]) -> list[str]:
 
 
 def _known_texts(values: list[Any]) -> list[str]:
-    """Return labels as texts, empty where there is none; in an array all would be as long as the longest."""
+    """Return labels as strings, empty where there is none; a list, for an array would pad all to the longest."""
     texts = [str(value).strip() for value in values]
-    return ["" if text.lower() in _NOTHING else text for text in texts]
+    return ["" if text.lower() in _UNLABELLED else text for text in texts]
 
 
 def _whole_numbers(array: np.ndarray, where: str) -> np.ndarray:
@@ -134,7 +132,7 @@ def _whole_numbers(array: np.ndarray, where: str) -> np.ndarray:
 
 
 def labels_among(entries: Mapping[str, Any], where: str, key: str = "label") -> np.ndarray | None:
-    """Find labels among named arrays: under `key` when it is there, otherwise under a usual name."""
+    """Return the labels among named arrays: under `key` if present, otherwise under a usual name."""
     lower = {name.lower(): name for name in reversed(list(entries))}
     wanted = [key, lower.get(key.lower()), *(lower.get(name) for name in LABEL_NAMES)]
     for name in wanted:
@@ -146,7 +144,7 @@ def labels_among(entries: Mapping[str, Any], where: str, key: str = "label") -> 
 
 
 def _vector(entry: Any) -> np.ndarray | None:
-    """Read an entry as one label a row: a vector, a column, a row, a one-hot table or a cell array."""
+    """Return an entry as one label per row: a vector, a column, a row, a one-hot table or a cell array."""
     if isinstance(entry, list):
         if entry and all(np.asarray(item).dtype.kind in "US" for item in entry):
             return np.array(["".join(np.asarray(item).ravel().tolist()) for item in entry])

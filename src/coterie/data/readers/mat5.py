@@ -1,6 +1,6 @@
-"""MATLAB's files of version 5 to 7, read here: SciPy's reader ends the whole process at some damaged ones.
+"""MATLAB files of version 5 to 7, parsed here because SciPy's reader crashes on some damaged ones.
 
-Nothing is taken on trust: every length is compared with the bytes that are there before anything is made of it.
+Every length is compared with the bytes that are left before anything is allocated.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _KINDS = {
 _CELL, _CHAR, _SPARSE = 1, 4, 5
 _NUMBERS = range(6, 16)
 _COMPLEX = 0x0800
-_DEEPEST = 16
+_MAX_DEPTH = 16
 
 
 class Element(NamedTuple):
-    """One element: its type, its bytes, and what follows it."""
+    """A data element: its type, its bytes, and the bytes after it."""
 
     kind: int
     body: memoryview
@@ -35,32 +35,24 @@ class Element(NamedTuple):
 
 
 def mat5_entries(data: bytes) -> dict[str, Any]:
-    """Return the variables of a file: arrays, texts, sparse matrices, and cell arrays as lists.
-
-    Structures, objects and functions are None: nothing in them can be a view.
-    """
+    """Return the variables of a file: arrays, strings, sparse matrices, lists for cell arrays, None for others."""
     order = {b"IM": "<", b"MI": ">"}.get(data[126:128])
     if order is None:
         raise ValueError("no mark of its byte order")
-    found, rest = {}, memoryview(data)[_HEADER:]
+    variables, rest = {}, memoryview(data)[_HEADER:]
     while len(rest):
         kind, body, rest = _element(rest, order, padded=False)
         if kind == _COMPRESSED:
-            kind, body, _ = _element(memoryview(_inflated(body)), order)
+            kind, body, _ = _element(memoryview(zlib.decompressobj().decompress(body)), order)
         if kind != _MATRIX:
             raise ValueError(f"an element of type {kind} where a variable should be")
-        name, value = _matrix(body, order, _DEEPEST)
-        found[name] = value
-    return found
-
-
-def _inflated(body: memoryview) -> bytes:
-    """Unpack a variable; zlib's packing is never denser than 1,032 to 1."""
-    return zlib.decompressobj().decompress(body)
+        name, value = _matrix(body, order, _MAX_DEPTH)
+        variables[name] = value
+    return variables
 
 
 def _element(data: memoryview, order: str, padded: bool = True) -> Element:
-    """Take the first element off some bytes; a small one keeps its length and bytes inside the tag."""
+    """Parse the first element; a small one has its length and bytes inside the tag."""
     if len(data) < 8:
         raise ValueError("it ends inside a tag")
     first, second = (int(number) for number in np.frombuffer(data[:8], order + "u4"))
@@ -74,7 +66,7 @@ def _element(data: memoryview, order: str, padded: bool = True) -> Element:
 
 
 def _numbers(data: memoryview, order: str) -> tuple[np.ndarray, memoryview]:
-    """Take an element of numbers off some bytes; an array that looks at them."""
+    """Parse an element of numbers into an array on the same memory; return it with the bytes after it."""
     kind, body, rest = _element(data, order)
     if kind not in _KINDS:
         raise ValueError(f"an element of type {kind} where numbers should be")
@@ -120,17 +112,17 @@ def _shaped(numbers: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 def _cell(count: int, data: memoryview, order: str, depth: int) -> list[Any]:
     if 8 * count > len(data):
         raise ValueError(f"{count} cells in {len(data)} bytes")
-    found = []
+    cells = []
     for _ in range(count):
         kind, body, data = _element(data, order)
         if kind != _MATRIX:
             raise ValueError(f"an element of type {kind} where a cell should be")
-        found.append(_matrix(body, order, depth - 1)[1])
-    return found
+        cells.append(_matrix(body, order, depth - 1)[1])
+    return cells
 
 
 def _text(codes: np.ndarray) -> np.ndarray:
-    """Return each line of a table of characters as one text."""
+    """Return each row of a table of characters as one string."""
     if codes.ndim != 2 or codes.dtype.kind not in "iu":
         raise ValueError("a text that is no table of characters")
     return np.array(["".join(map(chr, line)) for line in codes.tolist()], dtype=str)
@@ -148,7 +140,7 @@ def _columns(shape: tuple[int, ...], flags: int, data: memoryview, order: str) -
 def csr_of_columns(
     values: np.ndarray, rows: np.ndarray, starts: np.ndarray, n_rows: int
 ) -> sparse.csr_matrix:
-    """Return a sparse matrix that is stored by its columns; MATLAB may keep room for more values than there are.
+    """Return the CSR form of a CSC matrix; MATLAB may allocate more values than there are.
 
     Examples
     --------
@@ -159,7 +151,7 @@ def csr_of_columns(
     starts, count = starts.astype(np.int64), int(starts[-1]) if len(starts) else -1
     if not 0 <= count <= min(len(values), len(rows)):
         raise ValueError(f"a sparse matrix of {count} values that has {min(len(values), len(rows))}")
-    places = rows[:count].astype(np.int64)
+    indices = rows[:count].astype(np.int64)
     check_room(8 * n_rows, values.nbytes + rows.nbytes)
-    check_compressed(places, starts, n_rows)
-    return sparse.csc_matrix((values[:count], places, starts), (n_rows, len(starts) - 1)).tocsr()
+    check_compressed(indices, starts, n_rows)
+    return sparse.csc_matrix((values[:count], indices, starts), (n_rows, len(starts) - 1)).tocsr()

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from coterie.data.disk import ChunkedRows
+from coterie.data.disk import ChunkedRows, FileVersion
 from coterie.data.readers.files import check_room, need, parsing
 from coterie.data.readers.labels import LABEL_NAMES
-from coterie.data.readers.layout import views_among
 from coterie.data.readers.mat5 import csr_of_columns, mat5_entries
-from coterie.data.stamp import Stamp
+from coterie.data.readers.selection import select_views
 from coterie.data.views import Views
 from coterie.errors import InputError
 
@@ -22,28 +21,28 @@ _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 def read_mat(path: Path) -> Views:
     """Read a .mat file: a cell array X{v}, or X1, X2, ..., or one X."""
-    return views_among(mat_entries(path), str(path), may_flip=True)
+    return select_views(mat_entries(path), str(path), may_transpose=True)
 
 
 def read_hdf5(path: Path) -> Views:
     """Read the tables of an HDF5 file, which stay on disk."""
-    return views_among(hdf5_entries(path, flipped=False), str(path))
+    return select_views(hdf5_entries(path, transposed=False), str(path))
 
 
 def mat_entries(path: Path) -> dict[str, Any]:
-    """List the variables of a .mat file."""
-    return hdf5_entries(path, flipped=True) if _is_hdf5(path) else _old_entries(path)
+    """Return the variables of a .mat file."""
+    return hdf5_entries(path, transposed=True) if _is_hdf5(path) else _old_entries(path)
 
 
 def _is_hdf5(path: Path) -> bool:
-    """Look for HDF5's signature, which MATLAB puts after a header of 512 bytes."""
+    """Return whether a file has HDF5's signature, which MATLAB puts after a header of 512 bytes."""
     with parsing(path, "MATLAB .mat"), path.open("rb") as file:
         head = file.read(520)
     return head.startswith(_HDF5_SIGNATURE) or head[512:] == _HDF5_SIGNATURE
 
 
 def _old_entries(path: Path) -> dict[str, Any]:
-    """List the variables of a file before v7.3; one of version 4 begins with a number, where others have text."""
+    """Return the variables of a file before v7.3; version 4 starts with a number, later versions with text."""
     with parsing(path, "MATLAB .mat"):
         data = path.read_bytes()
         if len(data) >= 20 and min(int.from_bytes(data[:4], order) for order in ("little", "big")) < 5000:
@@ -53,32 +52,32 @@ def _old_entries(path: Path) -> dict[str, Any]:
         return mat5_entries(data)
 
 
-def hdf5_entries(path: Path, *, flipped: bool) -> dict[str, Any]:
-    """List the variables of an HDF5 file; `flipped` when MATLAB wrote it, whose arrays arrive transposed."""
-    h5py = need("h5py", "hdf5", ".mat v7.3" if flipped else path.suffix)
+def hdf5_entries(path: Path, *, transposed: bool) -> dict[str, Any]:
+    """Return the variables of an HDF5 file; MATLAB's arrays are `transposed`."""
+    h5py = need("h5py", "hdf5", ".mat v7.3" if transposed else path.suffix)
     with parsing(path, "HDF5"):
         file = h5py.File(path, "r")
         names = [name for name in file if not name.startswith("#")]
-        return {name: _value(h5py, file, file[name], name, flipped) for name in names}
+        return {name: _value(h5py, file, file[name], name, transposed) for name in names}
 
 
-def _value(h5py: Any, file: Any, node: Any, name: str, flipped: bool) -> Any:
+def _value(h5py: Any, file: Any, node: Any, name: str, transposed: bool) -> Any:
     if isinstance(node, h5py.Group):
         return _sparse(node) if {"data", "ir", "jc"} <= set(node) else None
     if node.dtype == h5py.ref_dtype:
         # MATLAB's column-major order is the row-major order of the transposed array.
-        return [_value(h5py, file, file[ref], name, flipped) for ref in _loaded(node).ravel()]
-    if node.dtype.kind == "O":  # texts of any length lie in heaps, in which libhdf5 may walk for ever
+        return [_value(h5py, file, file[ref], name, transposed) for ref in _loaded(node).ravel()]
+    if node.dtype.kind == "O":  # strings in a global heap, where libhdf5 can loop for ever
         return None
     if _matlab_class(node) == "char":
         return np.array("".join(map(chr, _loaded(node).T.ravel(order="F"))))
     if node.ndim != 2 or node.size == 0:
         return _loaded(node) if node.dtype.kind in "biufS" and node.shape is not None else None
     if 1 in node.shape or name.lower() in LABEL_NAMES:
-        return _loaded(node).T if flipped else _loaded(node)
+        return _loaded(node).T if transposed else _loaded(node)
     if node.dtype.kind not in "biuf":
         return None
-    return ChunkedRows(node, flipped=flipped, stamp=Stamp.of(node.file.filename))
+    return ChunkedRows(node, transposed=transposed, version=FileVersion.of(node.file.filename))
 
 
 def _matlab_class(node: Any) -> str:
@@ -88,7 +87,7 @@ def _matlab_class(node: Any) -> str:
 
 
 def _sparse(group: Any) -> sparse.csr_matrix:
-    """Read a sparse matrix as MATLAB stores it: by columns, the number of rows in an attribute."""
+    """Read a sparse matrix by columns, as MATLAB stores it; the number of rows is an attribute."""
     values, rows, starts = (_loaded(group[part]).ravel() for part in ("data", "ir", "jc"))
     rows = rows.astype(np.int64)
     n_rows = int(group.attrs.get("MATLAB_sparse", rows.max(initial=-1) + 1))
@@ -96,7 +95,7 @@ def _sparse(group: Any) -> sparse.csr_matrix:
 
 
 def _loaded(node: Any) -> np.ndarray:
-    """Read a dataset at once, unless its file cannot hold it: what was never stored takes no bytes there."""
+    """Read a dataset into memory, unless it is too large for its file: values never written take no bytes there."""
     if node.dtype.kind not in "biufSO":
         raise ValueError(f"{node.name} holds {node.dtype}")
     check_room(node.size * node.dtype.itemsize, node.file.id.get_filesize())

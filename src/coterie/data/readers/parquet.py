@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from coterie.data.disk import FileVersion
 from coterie.data.readers.files import columns_to_drop, need, parsing
 from coterie.data.readers.labels import encode_labels, label_columns
-from coterie.data.readers.numbers import leave_out
+from coterie.data.readers.numbers import drop_hint
 from coterie.data.sources import Rows
-from coterie.data.stamp import Stamp
 from coterie.data.views import Views
 from coterie.errors import InputError
 
 
 class ParquetRows:
-    """The numeric columns of a Parquet file; the row group read last is kept in memory."""
+    """The numeric columns of a Parquet file; the last row group read stays in memory."""
 
     on_disk = True
     known_finite = False
@@ -30,7 +30,7 @@ class ParquetRows:
         sizes = [file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)]
         self._starts = np.cumsum([0, *sizes])
         self._last: tuple[int, np.ndarray] | None = None
-        self._stamp = Stamp.of(path)
+        self._version = FileVersion.of(path)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -38,8 +38,8 @@ class ParquetRows:
         return int(self._starts[-1]), len(self.columns)
 
     def read(self, rows: Rows) -> np.ndarray:
-        """Give the rows as float32."""
-        self._stamp.check()
+        """Return the rows as float32."""
+        self._version.check()
         index = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         block = np.empty((len(index), len(self.columns)), dtype=np.float32)
         group = np.searchsorted(self._starts, index, side="right") - 1
@@ -56,12 +56,12 @@ class ParquetRows:
 
 
 def read_parquet(path: Path, *, drop: Sequence[str | int] = ()) -> Views:
-    """Read the numeric columns of a Parquet file, but for those to `drop`, as one view that stays on disk."""
+    """Read the numeric columns of a Parquet file except `drop` as one view that stays on disk."""
     file, fields = _open(path)
     names = [field.name for field in fields]
     labels = label_columns(names)
-    left_out = {*labels, *columns_to_drop(drop, names, len(names), path)}
-    kept = [field for i, field in enumerate(fields) if i not in left_out]
+    excluded = {*labels, *columns_to_drop(drop, names, len(names), path)}
+    kept = [field for i, field in enumerate(fields) if i not in excluded]
     _check_numeric(kept, path)
     names = [field.name for field in kept]
     if not names or not file.metadata.num_rows:
@@ -71,11 +71,11 @@ def read_parquet(path: Path, *, drop: Sequence[str | int] = ()) -> Views:
 
 
 def parquet_labels(path: Path, key: str) -> np.ndarray | None:
-    """Read labels from the column called `key`, or by a usual name; None where there is none."""
+    """Read labels from the column called `key` or by a usual name; None if there is none."""
     file, fields = _open(path)
     names = [field.name for field in fields]
-    found = [key] if key in names else [names[i] for i in label_columns(names)]
-    return _labels(path, file, found[0]) if found else None
+    columns = [key] if key in names else [names[i] for i in label_columns(names)]
+    return _labels(path, file, columns[0]) if columns else None
 
 
 def _labels(path: Path, file: Any, name: str) -> np.ndarray:
@@ -89,7 +89,7 @@ def parquet_names(path: Path) -> tuple[str, ...]:
 
 
 def _open(path: Path) -> tuple[Any, list[Any]]:
-    """Return a Parquet file and its columns but for the index that pandas writes."""
+    """Return a Parquet file and its columns without the index that pandas writes."""
     pq = need("pyarrow.parquet", "parquet", ".parquet")
     with parsing(path, "Parquet"):
         file = pq.ParquetFile(path)
@@ -99,10 +99,10 @@ def _open(path: Path) -> tuple[Any, list[Any]]:
 def _check_numeric(fields: list[Any], path: Path) -> None:
     types = need("pyarrow", "parquet", ".parquet").types
     tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-    wordy = [field for field in fields if not any(test(field.type) for test in tests)]
-    if wordy:
-        hint = leave_out([field.name for field in wordy])
-        raise InputError(f"{path}, column {wordy[0].name!r} holds {wordy[0].type}, not numbers: {hint}.")
+    text = [field for field in fields if not any(test(field.type) for test in tests)]
+    if text:
+        hint = drop_hint([field.name for field in text])
+        raise InputError(f"{path}, column {text[0].name!r} holds {text[0].type}, not numbers: {hint}.")
 
 
 def _matrix(table: Any) -> np.ndarray:

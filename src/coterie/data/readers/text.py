@@ -1,7 +1,6 @@
-"""CSV files, parsed in chunks with nothing but NumPy and the standard library.
+"""CSV files, parsed in chunks by NumPy and the standard library."""
 
-n rows, c columns in the file, d columns of the view.
-"""
+# n rows, d columns of the view
 
 from __future__ import annotations
 
@@ -26,16 +25,16 @@ from coterie.data.readers.labels import (
     label_columns,
     label_words,
 )
-from coterie.data.readers.numbers import find_decimal, is_number, no_number, to_number
+from coterie.data.readers.numbers import find_decimal, is_number, not_a_number, to_number
 from coterie.data.sources import DenseRows
 from coterie.data.views import Views
 from coterie.errors import InputError
 
 _DELIMITERS = ("\t", ";", ",")
 _CHUNK_LINES = 8192
-_LONGEST_NUMBER = 19  # int64
+_MAX_DIGITS = 19  # int64
 _IDENTIFIERS = ("id", "index", "row", "no", "nr", "number", "key")
-_ENOUGH_ROWS = 20  # fewer may differ in a whole number by chance
+_LEAST_ROWS = 20  # fewer may differ in a whole number by chance
 _MOSTLY = 0.9
 
 Line = tuple[int, str]
@@ -43,7 +42,7 @@ Line = tuple[int, str]
 
 @dataclass(frozen=True)
 class Layout:
-    """How a text file is written: its delimiter, the names of its columns if it has a header, its decimal sign."""
+    """Format of a text file: delimiter, number of columns, their names if it has a header, decimal sign."""
 
     delimiter: str
     n_columns: int
@@ -51,7 +50,7 @@ class Layout:
     decimal: str = "."
 
     def name(self, column: int) -> str:
-        """Say which column it is, for messages: counted from one, with its name if it has one."""
+        """Return the column as messages name it: counted from one, with its name if it has one."""
         return f"column {column + 1}" + (f" ({self.names[column]!r})" if self.names else "")
 
 
@@ -65,9 +64,9 @@ def read_csv(
     path : Path
         A text file in UTF-8, or in UTF-16 with a mark at its start.
     delimiter : str, optional
-        Comma, semicolon or tab; found out by default.
+        Comma, semicolon or tab; detected by default.
     header : bool, optional
-        Whether the first line names the columns; found out by default.
+        Whether the first line names the columns; detected by default.
     drop : sequence of str or int
         Columns to leave out, by name or by number from 0.
 
@@ -82,8 +81,8 @@ def read_csv(
         layout = find_layout(path, delimiter, header)
     labels = label_columns(layout.names or ())
     dropped = columns_to_drop(drop, layout.names or (), layout.n_columns, path)
-    left_out = {*labels, *dropped, *_index_column(layout)}
-    kept = [i for i in range(layout.n_columns) if i not in left_out]
+    excluded = {*labels, *dropped, *_index_column(layout)}
+    kept = [i for i in range(layout.n_columns) if i not in excluded]
     if not kept:
         raise InputError(f"{path} has no column of numbers left: nothing can be clustered.")
     blocks, texts = [], []
@@ -107,7 +106,7 @@ def read_csv(
 
 
 def find_layout(path: Path, delimiter: str | None = None, header: bool | None = None) -> Layout:
-    """Find out from the first lines how a text file is written."""
+    """Detect the format of a text file from its first lines."""
     with _opened(path) as file:
         first = [line for _, line in islice(_lines(file), 2)]
     if not first:
@@ -121,7 +120,7 @@ def find_layout(path: Path, delimiter: str | None = None, header: bool | None = 
 
 
 def with_decimal(path: Path, layout: Layout, kept: Sequence[int]) -> Layout:
-    """Find out whether numbers are written with a decimal comma, which only a file with semicolons may have."""
+    """Detect the decimal sign: only a file delimited by semicolons may have a decimal comma."""
     if layout.delimiter != ";":
         return layout
     cells = (
@@ -135,7 +134,7 @@ def with_decimal(path: Path, layout: Layout, kept: Sequence[int]) -> Layout:
 
 
 def sniff_delimiter(lines: Sequence[str]) -> str:
-    """Find the delimiter that cuts all lines into equally many cells.
+    """Return the delimiter that splits all lines into equally many cells.
 
     Examples
     --------
@@ -150,10 +149,7 @@ def sniff_delimiter(lines: Sequence[str]) -> str:
 
 
 def looks_like_header(first: Sequence[str], second: Sequence[str] | None) -> bool:
-    """Say whether the first line holds names rather than data.
-
-    It does when some cell is text above a number, when all cells are text, or when the cells count up from
-    0 as pandas writes nameless columns.
+    """Return whether the first line holds names: text above a number, only text, or 0, 1, 2, ... as pandas writes.
 
     Examples
     --------
@@ -172,7 +168,7 @@ def looks_like_header(first: Sequence[str], second: Sequence[str] | None) -> boo
 
 
 def parse_lines(lines: Sequence[Line], layout: Layout, kept: Sequence[int], path: Path) -> np.ndarray:
-    """Parse numbered lines into float32 (n, d): in C when all is regular, otherwise cell by cell."""
+    """Parse numbered lines into float32 (n, d): by NumPy if all are regular, otherwise cell by cell."""
     texts = [text for _, text in lines]
     regular = all(text.count(layout.delimiter) == layout.n_columns - 1 and '"' not in text for text in texts)
     if layout.decimal == ",":
@@ -184,7 +180,7 @@ def parse_lines(lines: Sequence[Line], layout: Layout, kept: Sequence[int], path
                 plain, dtype=np.float32, delimiter=layout.delimiter, usecols=kept, comments=None, ndmin=2
             )
         except ValueError:
-            pass  # an empty cell, or text: the slow way tells which
+            pass  # an empty cell, or text: parsing cell by cell tells which
     table = np.empty((len(lines), len(kept)), dtype=np.float32)
     rows = _full_lines(lines, layout, path)
     for i, cells in enumerate(rows):
@@ -193,27 +189,27 @@ def parse_lines(lines: Sequence[Line], layout: Layout, kept: Sequence[int], path
                 where = f"{path}, line {lines[i][0]}, {layout.name(j)}"
                 columns = [[row[c] for row in rows] for c in kept]
                 names = [layout.names[c] if layout.names else str(c) for c in kept]
-                raise no_number(where, cells[j], layout.decimal, columns, place, names)
+                raise not_a_number(where, cells[j], layout.decimal, columns, place, names)
             table[i, place] = to_number(cells[j], layout.decimal)
     return table
 
 
 def _full_lines(lines: Sequence[Line], layout: Layout, path: Path) -> list[list[str]]:
-    """Return the cells of each line, as many as the first line has."""
-    found = list(_cells([text for _, text in lines], layout.delimiter))
-    for (number, _), cells in zip(lines, found, strict=False):
+    """Return the cells of each line; raise where a line has more or fewer than the first."""
+    rows = list(_cells([text for _, text in lines], layout.delimiter))
+    for (number, _), cells in zip(lines, rows, strict=False):
         if len(cells) != layout.n_columns:
             raise InputError(
                 f"{path}, line {number} has {len(cells)} cells but the first line has {layout.n_columns}: "
                 "give every line the same number."
             )
-    return found
+    return rows
 
 
 def read_label_column(path: Path, key: str, *, words: bool = True) -> np.ndarray:
-    """Read labels from a text file: its only column, or the one called `key` or by a usual name.
+    """Read labels from the only column of a text file, or the one called `key` or by a usual name.
 
-    Unless `words` are allowed, labels must be whole numbers.
+    Labels must be whole numbers unless `words` are allowed.
     """
     texts = _label_texts(path, key)
     word = None if words else next((text for text in texts if not is_class_number(text)), None)
@@ -226,12 +222,12 @@ def read_label_column(path: Path, key: str, *, words: bool = True) -> np.ndarray
 
 
 def read_label_words(path: Path, key: str) -> list[str]:
-    """Read the words that the labels of a text file are, in the order in which `read_label_column` numbers them."""
+    """Read the distinct words among the labels of a text file, in the order of their codes."""
     return label_words(_label_texts(path, key))
 
 
 def _label_texts(path: Path, key: str) -> list[str]:
-    """Read the column of a text file that holds labels, as it is."""
+    """Read the label column of a text file as strings."""
     with parsing(path, "UTF-8 text"):
         layout = find_layout(path)
         columns = label_columns(layout.names or ())
@@ -255,7 +251,7 @@ def _label_texts(path: Path, key: str) -> list[str]:
 
 
 def read_row_column(path: Path) -> np.ndarray | None:
-    """Read the row numbers of a text file with a column called row; None where it has none."""
+    """Read the column called row of a text file; None if there is none."""
     with parsing(path, "UTF-8 text"):
         layout = find_layout(path)
         names = [name.strip().lower() for name in layout.names or ()]
@@ -264,14 +260,14 @@ def read_row_column(path: Path) -> np.ndarray | None:
         with _opened(path) as file:
             lines = _full_lines(list(_lines(file)), layout, path)[1:]
     cells = [line[names.index("row")].strip() for line in lines]
-    wrong = next((cell for cell in cells if not (cell.isdecimal() and len(cell) < _LONGEST_NUMBER)), None)
+    wrong = next((cell for cell in cells if not (cell.isdecimal() and len(cell) < _MAX_DIGITS)), None)
     if wrong is not None:
         raise InputError(f"The column 'row' of {path} holds {wrong[:50]!r}: rows are numbered from 0.")
     return np.array(cells, dtype=np.int64)
 
 
 def _is_number(cell: str) -> bool:
-    """Whether a cell is a number with either decimal sign."""
+    """Return whether a cell is a number with either decimal sign."""
     return is_number(cell) or is_number(cell, ",")
 
 
@@ -280,7 +276,7 @@ def _cells(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
 
 
 def find_encoding(path: Path) -> str:
-    """Find UTF-16, which spreadsheets call Unicode text, by the mark at its start; all else should be UTF-8."""
+    """Return UTF-16, which spreadsheets call Unicode text, for a file with its byte order mark, otherwise UTF-8."""
     with path.open("rb") as file:
         marked = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     return "utf-16" if marked else "utf-8-sig"
@@ -291,7 +287,7 @@ def _opened(path: Path) -> TextIO:
 
 
 def _lines(file: Iterator[str]) -> Iterator[Line]:
-    """Yield the lines that are not blank, numbered from one."""
+    """Yield the non-blank lines with their numbers from one."""
     for number, line in enumerate(file, start=1):
         if line.strip(" \r\n"):
             yield number, line.rstrip("\r\n")
@@ -307,31 +303,31 @@ def _chunks(path: Path, *, skip_first: bool) -> Iterator[list[Line]]:
 
 
 def _index_column(layout: Layout) -> list[int]:
-    """Find the nameless first column in which pandas and R write the names of the rows."""
+    """Return the first column if it has no name: pandas and R write row names there."""
     named = layout.names and layout.n_columns > 1
     return [0] if named and layout.names[0].lower() in ("", "unnamed: 0") else []  # type: ignore[index]
 
 
 def _warn_about_identifiers(table: np.ndarray, names: Sequence[str] | None, path: Path) -> None:
-    """Warn of columns that number the rows: they would tell the order of the file to the model, or nothing."""
+    """Warn of columns that number the rows: as features they carry the order of the file, or noise."""
     for j, name in enumerate(names or ()):
         if re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", name.strip())[-1].lower() not in _IDENTIFIERS:
             continue
-        told = _numbers_rows(table[:, j].astype(np.float64))
-        if told:
+        numbering = _row_numbering(table[:, j].astype(np.float64))
+        if numbering:
             warnings.warn(
-                f"{path}: column {name!r} {told} and is used as a feature; "
+                f"{path}: column {name!r} {numbering} and is used as a feature; "
                 f"drop=[{name!r}], or --drop {shlex.quote(name)} at the command line, leaves it out.",
                 UserWarning,
                 stacklevel=4,
             )
 
 
-def _numbers_rows(column: np.ndarray) -> str:
-    """Say how a column numbers the rows; nothing where it does not."""
+def _row_numbering(column: np.ndarray) -> str:
+    """Return how a column numbers the rows; empty if it does not."""
     if len(column) > 1 and (np.diff(column) == 1).all():
         return "counts the rows"
     whole = np.isfinite(column).all() and (column == np.round(column)).all()
-    if whole and len(column) >= _ENOUGH_ROWS and len(np.unique(column)) > _MOSTLY * len(column):
+    if whole and len(column) >= _LEAST_ROWS and len(np.unique(column)) > _MOSTLY * len(column):
         return "has a number of its own for nearly every row"
     return ""

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie.collectives import Collectives
 from coterie.data import Scaler, Views
-from coterie.data.autoscale import fit_scaler
+from coterie.data.scaling import fit_table_scaler
 from coterie.engine.distributed import current_collectives
 from coterie.errors import InputError
 from coterie.graph.metric import KINDS
@@ -281,7 +281,7 @@ class FUCSMF(Clusterer):
 
     def _compare(self, data: Views, collectives: Collectives) -> AnchorViews:
         """Scale the views, choose their metrics and place their anchors."""
-        self.scaler_ = fit_scaler(data, self.scale, collectives)
+        self.scaler_ = fit_table_scaler(data, self.scale, collectives)
         by_name = isinstance(self.anchors, str)
         anchors = self.anchors if by_name else check_anchors(self.anchors, data.dims, data.n_rows)
         n_anchors = self.n_anchors

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data import Scaler, Views
-from coterie.data.ahead import read_ahead
+from coterie.data.batches import prefetch
 from coterie.graph.outliers import Guard, scaled_rows, usable
 from coterie.methods.largemvc.features import ColumnFeatures, ConcatenatedFeatures, LandmarkFeatures
 from coterie.methods.largemvc.rows import Rows, SparseRows, padded
@@ -126,7 +126,7 @@ class Inputs(nn.Module):
         def read(rows: slice) -> tuple[list[np.ndarray], np.ndarray | None]:
             return views.read(rows), None if views.present is None else views.present[rows]
 
-        for blocks, present in map(read, chunks) if views.in_memory else read_ahead(read, chunks):
+        for blocks, present in map(read, chunks) if views.in_memory else prefetch(read, chunks):
             yield self._prepare_padded(blocks, present)
 
     def _prepare_padded(self, blocks: Sequence[np.ndarray], present: np.ndarray | None) -> FeatureBatch:

@@ -15,8 +15,7 @@ from torch import Tensor
 from coterie.methods.mvsib.routing import Evidence, gather_evidence
 from coterie.ops.cluster_statistics import cluster_means
 from coterie.ops.distances import nearest
-from coterie.ops.kmeans import kmeans
-from coterie.ops.matching import match_centers
+from coterie.ops.kmeans import kmeans, match_centers
 
 _LEAST_WIDTH = 1e-3
 _CHUNK = 512

@@ -12,7 +12,7 @@ from scipy import sparse
 from torch import Tensor
 
 from coterie.data.batches import Batches
-from coterie.engine.neighbour_pairs import Pairs, running_sums
+from coterie.graph.neighbour_pairs import Pairs, cumulative_weights
 
 _CHUNK = 2048
 _FINEST = 100
@@ -39,7 +39,7 @@ class JoinedPairs(Pairs):
         for numbers in batches.shards:
             table, weights = heaviest(join(numbers), n_neighbors)
             tables.append(table)
-            heights.append(running_sums(weights))
+            heights.append(cumulative_weights(weights))
         super().__init__(batches.shards, tables, heights)
         n_rows = batches.views.n_rows
         self._shard, self._local = np.zeros(n_rows, dtype=np.int32), np.zeros(n_rows, dtype=np.int64)
@@ -50,7 +50,7 @@ class JoinedPairs(Pairs):
     def neighbours(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the numbers and the weights of the neighbours of rows, both (m, k); rows of one shard."""
         shard, local = self._shard[rows[0]], self._local[rows]
-        weights = np.diff(self._heights[shard][local].astype(np.float32), axis=1, prepend=np.float32(0))
+        weights = np.diff(self._cumulative[shard][local].astype(np.float32), axis=1, prepend=np.float32(0))
         return self._numbers[shard][self._tables[shard][local]], weights
 
     def among(self, rows: np.ndarray, lines: slice = slice(None)) -> Tensor:

@@ -14,13 +14,13 @@ from torch import Tensor
 
 from coterie.collectives import share_of
 from coterie.data import Scaler, Views
-from coterie.data.autoscale import fit_scaler
 from coterie.data.batches import Batches
+from coterie.data.scaling import fit_table_scaler
 from coterie.engine.distributed import current_collectives
-from coterie.engine.neighbour_pairs import NeighbourPairs, search_pairs
 from coterie.graph.initial import initial_labels
 from coterie.graph.metric import MetricChoice, axis_map, fit_metric
 from coterie.graph.model import N_NEIGHBORS
+from coterie.graph.neighbour_pairs import NeighbourPairs, search_pairs
 from coterie.methods.pcx import build
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.options import PCXOptions
@@ -53,14 +53,14 @@ class Parts(RunParts):
 def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.device) -> Parts:
     """Fit the scaling and the metric, draw the network, search the neighbours."""
     generator, collectives = torch.Generator().manual_seed(seed), current_collectives()
-    scaler = fit_scaler(data, params["scale"], collectives)
+    scaler = fit_table_scaler(data, params["scale"], collectives)
     batches = Batches(data, scaler, batch_size=params["batch_size"], seed=seed, collectives=collectives)
     sample = torch.from_numpy(batches.sample())
     metric = fit_metric(sample, params["metric"], params["n_neighbors"], generator)
     network = build.build_network(params, metric.kind, sum(data.dims))
     build.prepare_network(network, sample, params, generator)
     embed = axis_map(network.space, sample, metric.n_axes, generator)
-    pairs = _search_pairs(params, batches, embed, generator)
+    pairs = _search_pairs(params, batches, embed)
     initial = _initial_labels(params, batches, embed, seed) if params["options"].init == "graph" else None
     return Parts(batches, sample, scaler, pairs, seed, metric, network.to(device), initial)
 
@@ -81,7 +81,7 @@ def prepare_more(
     sample = torch.from_numpy(batches.sample())
     generator = torch.Generator().manual_seed(seed)
     embed = axis_map(network.space, sample.to(network.centroids.device), metric.n_axes, generator)
-    pairs = _search_pairs(params, batches, embed, generator)
+    pairs = _search_pairs(params, batches, embed)
     return Parts(batches, sample, scaler, pairs, seed, metric, network, None)
 
 
@@ -89,11 +89,10 @@ def _search_pairs(
     params: Mapping[str, Any],
     batches: Batches,
     embed: Callable[[Tensor], Tensor],
-    generator: torch.Generator,
 ) -> NeighbourPairs | None:
     if params["options"].neighbor_weight == 0:
         return None
-    return search_pairs(batches, embed, params["n_neighbors"], generator)
+    return search_pairs(batches, embed, params["n_neighbors"])
 
 
 def _initial_labels(

@@ -22,7 +22,7 @@ from coterie.collectives import Collectives
 from coterie.data.batches import Batch, Batches
 from coterie.engine.adam import Adam
 from coterie.engine.loop import Loop
-from coterie.engine.neighbour_pairs import Pairs
+from coterie.graph.neighbour_pairs import Pairs
 from coterie.methods.pcx import objective
 from coterie.nn.autoencoder import initialise, mlp
 from coterie.ops.array_builder import ArrayBuilder

@@ -14,8 +14,8 @@ from torch import Tensor
 from coterie.collectives import ALONE, Collectives
 from coterie.data.batches import Batch, Batches
 from coterie.engine.adam import Adam
-from coterie.engine.neighbour_pairs import Pairs
 from coterie.engine.schedule import mixed_seed
+from coterie.graph.neighbour_pairs import Pairs
 from coterie.methods.pcx import objective
 from coterie.methods.pcx.network import PCXNetwork
 from coterie.methods.pcx.settings import Settings
@@ -23,7 +23,7 @@ from coterie.methods.pcx.student import correct
 from coterie.nn.contrast import neighbour_contrast
 from coterie.nn.forward import passes
 from coterie.ops.array_builder import ArrayBuilder
-from coterie.ops.cluster_statistics import count_and_sum, standing_points
+from coterie.ops.cluster_statistics import cluster_centers, count_and_sum
 from coterie.ops.distances import exact_distances, nearest
 from coterie.ops.distributed_rows import agree, agreed, even_parts, gathered, joined, of_share
 from coterie.ops.kmeans import kmeans
@@ -204,7 +204,7 @@ class PCXTask:
             labels = agreed(labels, self.collectives)
             self._held = labels.to("cpu", torch.int32)
             # Two clusters drawn to one point would stay there: that of a ring must not be that of what it surrounds.
-            network.centroids.copy_(standing_points(codes, labels, settings.n_clusters))
+            network.centroids.copy_(cluster_centers(codes, labels, settings.n_clusters))
             counts = torch.bincount(labels, minlength=settings.n_clusters)
             network.sizes.copy_(counts * settings.batch_size / len(codes))
         self.started = True

@@ -16,12 +16,12 @@ from torch import Tensor
 
 from coterie.collectives import share_of
 from coterie.data import Scaler, Views
-from coterie.data.autoscale import fit_scaler
 from coterie.data.batches import Batches
+from coterie.data.scaling import fit_table_scaler
 from coterie.engine.distributed import current_collectives
-from coterie.engine.neighbour_pairs import search_pairs
 from coterie.errors import InputError
 from coterie.graph.metric import MetricChoice, axis_map, fit_metric
+from coterie.graph.neighbour_pairs import search_pairs
 from coterie.graph.projected import ProjectedRows
 from coterie.methods.run_setup import RunParts
 from coterie.methods.sscnet.blocks import SparseCoder
@@ -74,7 +74,7 @@ class Parts(RunParts):
 def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.device) -> Parts:
     """Fit the scaling and the metric, draw the network, search the neighbours."""
     generator, collectives = torch.Generator().manual_seed(seed), current_collectives()
-    scaler = fit_scaler(data, params["scale"], collectives)
+    scaler = fit_table_scaler(data, params["scale"], collectives)
     batches = Batches(data, scaler, batch_size=params["batch_size"], seed=seed, collectives=collectives)
     sample = torch.from_numpy(batches.sample())
     metric = fit_metric(sample, params["metric"], params["n_neighbors"], generator)
@@ -86,9 +86,7 @@ def prepare(params: Mapping[str, Any], data: Views, seed: int, device: torch.dev
         initialise(part, generator)
     modules, sample = modules.to(device), sample.to(device)
     space = modules.network.look.space
-    pairs = search_pairs(
-        batches, axis_map(space, sample, metric.n_axes, generator), params["n_neighbors"], generator
-    )
+    pairs = search_pairs(batches, axis_map(space, sample, metric.n_axes, generator), params["n_neighbors"])
     return Parts(batches, sample, scaler, pairs, seed, metric, modules)
 
 
@@ -108,9 +106,7 @@ def prepare_more(
     sample = torch.from_numpy(batches.sample()).to(modules.landmarks.rows.device)
     generator = torch.Generator().manual_seed(seed)
     space = modules.network.look.space
-    pairs = search_pairs(
-        batches, axis_map(space, sample, metric.n_axes, generator), params["n_neighbors"], generator
-    )
+    pairs = search_pairs(batches, axis_map(space, sample, metric.n_axes, generator), params["n_neighbors"])
     return Parts(batches, sample, scaler, pairs, seed, metric, modules)
 
 

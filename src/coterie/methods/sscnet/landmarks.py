@@ -11,11 +11,10 @@ import torch.nn.functional as F  # noqa: N812
 from scipy import sparse
 from torch import Tensor, nn
 
-from coterie.ops.affinity import fixed_laplacian, islands, knn_affinity, width_weights
+from coterie.methods.sscnet.affinity import fixed_laplacian, islands, knn_affinity, width_weights
 from coterie.ops.cluster_statistics import cluster_means
 from coterie.ops.distances import closest, nearest
-from coterie.ops.kmeans import kmeans
-from coterie.ops.matching import match_centers
+from coterie.ops.kmeans import kmeans, match_centers
 from coterie.ops.stiefel import bottom_space, random_start
 
 _FIRST_LAYERS = 300

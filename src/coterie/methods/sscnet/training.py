@@ -16,12 +16,12 @@ from coterie.engine.adam import Adam
 from coterie.engine.schedule import mixed_seed
 from coterie.graph.initial import graph_of_rows
 from coterie.methods.sscnet import objective
+from coterie.methods.sscnet.affinity import knn_affinity
 from coterie.methods.sscnet.landmarks import Landmarks, Refreshed
 from coterie.methods.sscnet.network import SSCNetwork
 from coterie.methods.sscnet.settings import Settings
 from coterie.methods.sscnet.starting import best_start, looked_at
 from coterie.nn.contrast import neighbour_contrast
-from coterie.ops.affinity import knn_affinity
 from coterie.ops.distributed_rows import agree, joined, joined_tables, of_share
 from coterie.ops.stiefel import EigenLayers
 from coterie.store import below

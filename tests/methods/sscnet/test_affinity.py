@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.errors import InputError
-from coterie.ops.affinity import Affinity, knn_affinity
+from coterie.methods.sscnet.affinity import Affinity, knn_affinity
 
 seeds = st.integers(0, 10_000)
 

@@ -1,4 +1,4 @@
-"""Which of the named arrays in a file are the views, which are labels, and where the rows are."""
+"""Selection of the views and labels among the named arrays of a file."""
 
 from __future__ import annotations
 
@@ -18,57 +18,48 @@ from coterie.errors import InputError
 _TABLE_NAMES = ("x", "fea", "feature", "features", "data", "views", "view", "arr", "v")
 
 
-def views_among(
+def select_views(
     entries: Mapping[str, Any],
     where: str,
     *,
-    may_flip: bool = False,
+    may_transpose: bool = False,
     names: Sequence[str] | None = None,
     mask: Any = None,
 ) -> Views:
-    """Build Views from the named arrays of a file.
+    """Build Views from the named arrays of a file; a cell array is a list of tables.
 
-    Parameters
-    ----------
-    entries : mapping
-        Tables by name; a cell array is a list of tables. Labels are recognised by their name.
-    where : str
-        The file, for messages.
-    may_flip : bool
-        Whether a table may have its rows in columns, as in some .mat files.
-    names : sequence of str, optional
-        Names of the views; those in the file by default.
-    mask : array-like of bool (n, v), optional
-        Which views are there for which rows.
+    `where` names the file in messages. With `may_transpose`, a table may have its rows in columns, as in some .mat
+    files. View names are those in the file unless `names` are given.
     """
     labels = labels_among(entries, where)
-    found = _choose(entries, where)
-    tables = list(found.values())
-    if may_flip:
-        flips = find_flips([table.shape for table in tables], None if labels is None else len(labels))
-        tables = [table.T if flip else table for table, flip in zip(tables, flips, strict=True)]
-    sources = [
-        table_of(table, f"{where}, array '{name}'").source for name, table in zip(found, tables, strict=True)
-    ]
+    tables = _choose(entries, where)
+    if may_transpose:
+        transposed = find_transposed(
+            [table.shape for table in tables.values()], None if labels is None else len(labels)
+        )
+        tables = {
+            name: table.T if flag else table
+            for (name, table), flag in zip(tables.items(), transposed, strict=True)
+        }
+    sources = [table_of(table, f"{where}, array '{name}'").source for name, table in tables.items()]
     try:
-        return Views(sources, names=names or list(found), mask=mask, labels=labels)
+        return Views(sources, names=names or list(tables), mask=mask, labels=labels)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 
 
-def find_flips(shapes: Sequence[tuple[int, ...]], n_labels: int | None) -> list[bool]:
-    """Say for each table whether its rows are in its columns.
+def find_transposed(shapes: Sequence[tuple[int, ...]], n_labels: int | None) -> list[bool]:
+    """Return for each table whether its rows are in its columns.
 
-    The number of rows is that of the labels, or else a length that all tables share. A square table follows
-    the others.
+    The number of rows is that of the labels, or else a side that all tables share. A square table follows the others.
 
     Examples
     --------
-    >>> find_flips([(20, 100), (30, 100)], None)
+    >>> find_transposed([(20, 100), (30, 100)], None)
     [True, True]
-    >>> find_flips([(20, 100), (100, 100)], 100)
+    >>> find_transposed([(20, 100), (100, 100)], 100)
     [True, True]
-    >>> find_flips([(20, 100)], None)
+    >>> find_transposed([(20, 100)], None)
     [False]
     """
     for n in shapes[0] if n_labels is None else (n_labels,):
@@ -80,7 +71,7 @@ def find_flips(shapes: Sequence[tuple[int, ...]], n_labels: int | None) -> list[
 
 
 def _choose(entries: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Pick the views: a cell array, numbered tables, a table with a usual name, or all that there is."""
+    """Return the views: a cell array, numbered tables, a table with a usual name, or all tables."""
     tables = {
         name: entry
         for name, entry in entries.items()
@@ -99,15 +90,15 @@ def _choose(entries: Mapping[str, Any], where: str) -> dict[str, Any]:
     wide = {name: table for name, table in tables.items() if min(table.shape) > 1}
     if wide:
         return wide
-    held = ", ".join(f"{name} {getattr(entry, 'shape', '')}".strip() for name, entry in entries.items())
+    contents = ", ".join(f"{name} {getattr(entry, 'shape', '')}".strip() for name, entry in entries.items())
     raise InputError(
-        f"{where} has no table that could be a view (it holds: {held or 'nothing'}): "
+        f"{where} has no table that could be a view (it holds: {contents or 'nothing'}): "
         "name the views X1, X2, ... or X."
     )
 
 
 def _numbered(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Find the tables called view0, view1, ... or X1, X2, ..., in order of their numbers."""
+    """Return the tables called view0, view1, ... or X1, X2, ..., in order of their numbers."""
     members: dict[str, list[str]] = {}
     for name in tables:
         match = re.fullmatch(r"([A-Za-z]+)[_-]?\d+", name)
@@ -115,8 +106,8 @@ def _numbered(tables: Mapping[str, Any]) -> dict[str, Any]:
             members.setdefault(match[1], []).append(name)
     if not members:
         return {}
-    most = max(members.values(), key=lambda names: len(names))
-    return {name: tables[name] for name in sorted(most, key=natural_order)}
+    largest = max(members.values(), key=lambda names: len(names))
+    return {name: tables[name] for name in sorted(largest, key=natural_order)}
 
 
 def _is_cell(entry: Any) -> bool:

@@ -1,13 +1,13 @@
-"""Reading ahead."""
+"""Prefetching on another thread."""
 
 import threading
 
 import pytest
 
-from coterie.data.ahead import read_ahead
+from coterie.data.batches import prefetch
 
 
-def test_pieces_come_in_order_and_at_most_one_is_read_ahead():
+def test_pieces_come_in_order_and_at_most_one_is_prefetch():
     read, reader = [], set()
 
     def note(key):
@@ -15,7 +15,7 @@ def test_pieces_come_in_order_and_at_most_one_is_read_ahead():
         reader.add(threading.get_ident())
         return -key
 
-    pieces = read_ahead(note, iter(range(5)))
+    pieces = prefetch(note, iter(range(5)))
     assert next(pieces) == 0
     assert len(read) <= 2
     assert list(pieces) == [-1, -2, -3, -4]
@@ -24,9 +24,9 @@ def test_pieces_come_in_order_and_at_most_one_is_read_ahead():
 
 
 def test_nothing_to_read_gives_nothing():
-    assert list(read_ahead(str, [])) == []
+    assert list(prefetch(str, [])) == []
 
 
 def test_an_error_of_the_reader_reaches_the_caller():
     with pytest.raises(ZeroDivisionError):
-        list(read_ahead(lambda number: 1 // number, [1, 0]))
+        list(prefetch(lambda number: 1 // number, [1, 0]))

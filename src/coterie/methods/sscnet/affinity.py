@@ -13,7 +13,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
-from coterie.ops.neighbours import neighbour_table
+from coterie.errors import InputError
+from coterie.graph.neighbours import neighbours_of_each
 from coterie.ops.sparse import as_tensor
 
 _LEAST_LENGTH = 1e-12
@@ -162,11 +163,15 @@ def knn_affinity(codes: Tensor, n_neighbors: int, *, unit: bool = True) -> Affin
     >>> graph.degrees
     tensor([1.0000, 1.0000, 0.3679, 0.3679])
     """
+    if n_neighbors >= len(codes):
+        raise InputError(
+            f"n_neighbors={n_neighbors} needs more than the {len(codes)} rows there are; ask for fewer."
+        )
     if unit:
         lengths = torch.linalg.vector_norm(codes, dim=1, keepdim=True)
         codes = codes / torch.where(lengths > _LEAST_LENGTH, lengths, 1.0)
-    # Drawn from only beyond `EXACT_ROWS` rows, where the search is approximate.
-    table = neighbour_table(codes.detach(), n_neighbors, generator=torch.Generator().manual_seed(0))
+    neighbours = neighbours_of_each(codes.numpy(force=True), n_neighbors)[1]
+    table = torch.from_numpy(neighbours.indices).to(codes.device)
     squares = (codes[:, None] - codes[table]).square().sum(2)
     return Affinity(table, width_weights(squares))
 

@@ -1,4 +1,4 @@
-"""Scores of a clustering without classes: how well the clusters keep apart."""
+"""Silhouettes of a sample of rows, each against all rows."""
 
 # n rows, k clusters, s sampled rows, b rows of one chunk, d features
 
@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state, gen_batches
 
 from coterie.errors import InputError
-from coterie.metrics.columns import as_codes, as_column
+from coterie.metrics.agreement import as_codes, as_column
 
 _CHUNK_BYTES = 32 * 2**20
 
@@ -51,11 +51,10 @@ def silhouette(
     if sample_size is not None and sample_size < 1:
         raise InputError(f"sample_size must be at least 1 or None, not {sample_size}.")
     n = len(as_column(labels, "labels"))
-    if sample_size is None or sample_size >= n:
-        picked = None
-    else:
-        picked = np.sort(check_random_state(random_state).choice(n, sample_size, replace=False))
-    return float(silhouettes(X, labels, picked).mean())
+    sample = None
+    if sample_size is not None and sample_size < n:
+        sample = np.sort(check_random_state(random_state).choice(n, sample_size, replace=False))
+    return float(silhouettes(X, labels, sample).mean())
 
 
 def silhouettes(X: Any, labels: ArrayLike, rows: ArrayLike | None = None) -> NDArray[np.float64]:
@@ -81,20 +80,20 @@ def silhouettes(X: Any, labels: ArrayLike, rows: ArrayLike | None = None) -> NDA
     array([0.895, 0.905])
     """
     X = X.tocsr() if sparse.issparse(X) else np.asanyarray(X)
-    found = as_column(labels, "labels")
+    column = as_column(labels, "labels")
     if X.ndim != 2:
         raise InputError(f"X must be a table with rows and columns, but it has {X.ndim} dimension(s).")
     n = X.shape[0]
-    if n != len(found):
-        raise InputError(f"X has {n} rows but labels has {len(found)} entries; give one label per row.")
-    clusters, codes = as_codes(found)
+    if n != len(column):
+        raise InputError(f"X has {n} rows but labels has {len(column)} entries; give one label per row.")
+    clusters, codes = as_codes(column)
     if len(clusters) < 2:
         raise InputError(
             "labels holds fewer than two clusters, and a silhouette compares clusters; give two or more."
         )
-    picked = np.arange(n) if rows is None else np.asarray(rows, dtype=np.intp)
-    sums = _distance_sums(X, codes, len(clusters), picked)
-    return _from_sums(sums, codes[picked], np.bincount(codes))
+    sample = np.arange(n) if rows is None else np.asarray(rows, dtype=np.intp)
+    sums = _distance_sums(X, codes, len(clusters), sample)
+    return _from_sums(sums, codes[sample], np.bincount(codes))
 
 
 def _dense(rows: Any) -> NDArray[np.float64]:
@@ -106,15 +105,15 @@ def _dense(rows: Any) -> NDArray[np.float64]:
     return rows
 
 
-def _distance_sums(X: Any, codes: NDArray[np.intp], k: int, picked: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Sum the distances from each picked row to all rows of each cluster, shape (s, k)."""
-    sample = _dense(X[picked])
+def _distance_sums(X: Any, codes: NDArray[np.intp], k: int, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the sum of distances from each sampled row to all rows of each cluster, (s, k)."""
+    sample = _dense(X[numbers])
     # Distances come from |x|^2 - 2xy + |y|^2, which loses digits far from the origin.
     centre = sample.mean(axis=0)
     sample -= centre
     squares = np.einsum("sd,sd->s", sample, sample)
-    sums = np.zeros((len(picked), k))
-    chunk = max(1, _CHUNK_BYTES // (8 * (len(picked) + X.shape[1])))
+    sums = np.zeros((len(numbers), k))
+    chunk = max(1, _CHUNK_BYTES // (8 * (len(numbers) + X.shape[1])))
     for part in gen_batches(X.shape[0], chunk):
         rows = _dense(X[part]) - centre
         distance = rows @ sample.T  # (b, s), turned into distances in place
@@ -122,8 +121,8 @@ def _distance_sums(X: Any, codes: NDArray[np.intp], k: int, picked: NDArray[np.i
         distance += squares
         distance += np.einsum("bd,bd->b", rows, rows)[:, None]
         np.sqrt(np.maximum(distance, 0, out=distance), out=distance)
-        inside = np.flatnonzero((picked >= part.start) & (picked < part.stop))
-        distance[picked[inside] - part.start, inside] = 0
+        inside = np.flatnonzero((numbers >= part.start) & (numbers < part.stop))
+        distance[numbers[inside] - part.start, inside] = 0
         b = part.stop - part.start
         member = sparse.csr_array((np.ones(b), (codes[part], np.arange(b))), shape=(k, b))
         sums += (member @ distance).T
@@ -133,7 +132,7 @@ def _distance_sums(X: Any, codes: NDArray[np.intp], k: int, picked: NDArray[np.i
 def _from_sums(
     sums: NDArray[np.float64], own: NDArray[np.intp], sizes: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """Turn sums of distances (s, k) into the silhouette of each sampled row (s,)."""
+    """Return the silhouette of each sampled row (s,) from the sums of distances (s, k)."""
     at = np.arange(len(own))
     within = sums[at, own] / np.maximum(sizes[own] - 1, 1)
     means = sums / sizes
