@@ -22,7 +22,7 @@ from benchmarks.sets import SETS, held_out, unit_tables
 from coterie import GraphClustering, as_views
 from coterie.data import Views
 from coterie.graph import neighbours as search
-from coterie.graph.model import N_NEIGHBORS, build_graph
+from coterie.graph.model import build_graph
 from coterie.metrics import accuracy
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
@@ -47,7 +47,7 @@ def run_neighbours(names: Sequence[str], folder: Path) -> None:
             search.EXACT_ROWS, usual = exact_rows, search.EXACT_ROWS
             try:
                 started = time.process_time()
-                table = search.NeighbourIndex(rows).search(rows, N_NEIGHBORS).indices
+                table = search.NeighbourIndex(rows).search(rows, search.neighbour_count(len(rows))).indices
                 results[f"{kind}, CPU s"] = round(time.process_time() - started, 2)
             finally:
                 search.EXACT_ROWS = usual

@@ -9,7 +9,7 @@ from coterie.methods.choosing.clusters import KChoice
 
 CHOICE = KChoice(
     tuple(
-        CountFigures(k, drop, stability, -0.2)
+        CountFigures(k, drop, stability, 0.2)
         for k, drop, stability in ((2, 0.1, 0.6), (4, 0.5, 0.9), (8, 0.05, 0.3))
     ),
     1200,
@@ -32,7 +32,7 @@ def test_the_sentence_the_plot_and_the_numbers_are_shown():
     assert "4 clusters, on which resampled graphs agree to 0.90" in page
     assert "Estimated from 1,200 rows" in page
     assert "Four figures over 2 to 8 clusters; 4 were chosen." in page
-    assert '<th scope="row">4</th><td>0.693</td><td>0.500</td><td>0.900</td><td>-0.200</td>' in page
+    assert '<th scope="row">4</th><td>0.125</td><td>0.500</td><td>0.900</td><td>0.200</td>' in page
 
 
 def test_curves_rise_with_their_figures_and_numbers_lie_at_equal_factors():

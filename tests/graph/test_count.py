@@ -77,6 +77,12 @@ def test_numbers_beyond_the_tree_have_no_drop():
     assert count_figures(graph, [2, 20], seed=0)[1].drop == 0
 
 
-def test_the_score_is_the_drop_times_the_logarithm_of_the_number():
-    assert CountFigures(5, 0.3, 1.0, 0.5).score == pytest.approx(0.3 * np.log(5))
-    assert CountFigures(5, -0.3, 1.0, 0.5).score == 0
+def test_the_score_is_the_product_of_drop_log_k_stability_and_modularity():
+    assert CountFigures(5, 0.3, 0.8, 0.5).score == pytest.approx(0.3 * np.log(5) * 0.8 * 0.5)
+
+
+@pytest.mark.parametrize("negative", range(3))
+def test_the_score_is_zero_where_a_figure_is_negative(negative):
+    figures = [0.3, 0.8, 0.5]
+    figures[negative] *= -1
+    assert CountFigures(5, *figures).score == 0

@@ -19,7 +19,7 @@ from coterie.metrics import accuracy
 
 def labels_of(rows, n_clusters, **options):
     table = rows.astype(np.float32)
-    return initial_labels(lambda numbers: table[numbers], len(table), n_clusters, 10, seed=0, **options)
+    return initial_labels(lambda numbers: table[numbers], len(table), n_clusters, seed=0, **options)
 
 
 def test_rows_beyond_the_sample_follow_clear_groups():

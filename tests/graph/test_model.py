@@ -27,7 +27,7 @@ def index_of(rows, n_clusters):
     graph = build_graph(data, seed=0)
     chosen = partition(graph.joined.matrix, n_clusters, seed=0, layers=graph.joined.layer_matrices())
     calibration = calibrate(graph.joined.matrix, chosen.labels, n_clusters, n_resamples=3, seed=0)
-    return GraphIndex.build(graph, chosen.labels, calibration, 10), data, graph
+    return GraphIndex.build(graph, chosen.labels, calibration), data, graph
 
 
 def assigned(index, rows):

@@ -16,7 +16,7 @@ _MARKS = 10
 _ROOM = 24
 # From the name of a figure to what it means.
 _FIGURES = {
-    "score": "the criterion: the drop times the log of the number",
+    "score": "the criterion: drop x log of the number x modularity x stability",
     "drop": "how much the linkage of clusters falls, in logs, when a merge leaves fewer",
     "stability": "how far clusters of resampled graphs agree; 1 is perfect, 0 is chance",
     "modularity": "how much more of the neighbours clusters keep together than chance would",

@@ -45,8 +45,12 @@ class CountFigures:
 
     @property
     def score(self) -> float:
-        """The drop times log k: without clusters the linkage falls evenly, so drops are large where k is small."""
-        return max(self.drop, 0.0) * float(np.log(self.k))
+        """Drop x log k x modularity x stability: a drop counts where clusters explain the graph and come again.
+
+        Without clusters the linkage falls evenly, so drops are large where k is small; hence log k.
+        """
+        figures = self.drop, float(np.log(self.k)), self.modularity, self.stability
+        return float(np.prod(np.maximum(figures, 0.0)))
 
 
 class _Tree:

@@ -17,7 +17,7 @@ from coterie.graph.choose import partition
 from coterie.graph.compare import Comparison
 from coterie.graph.duplicates import first_of_equal, row_hashes
 from coterie.graph.model import MAX_ROWS
-from coterie.graph.neighbours import NeighbourIndex, neighbours_of_each
+from coterie.graph.neighbours import NeighbourIndex, neighbour_count, neighbours_of_each
 from coterie.graph.quality import Quality, block_weights
 from coterie.graph.views import JoinedGraph, join_layers
 from coterie.graph.weights import fuzzy_weights, knn_graph
@@ -69,8 +69,10 @@ class RowGraph(NamedTuple):
         return Quality.of(self.matrix, own, n_clusters)
 
 
-def graph_of_rows(table: np.ndarray, n_neighbors: int, *, collectives: Collectives = ALONE) -> RowGraph:
-    """Return the kNN graph of rows (n, d) by their Euclidean distance.
+def graph_of_rows(
+    table: np.ndarray, n_neighbors: int | None = None, *, collectives: Collectives = ALONE
+) -> RowGraph:
+    """Return the kNN graph of rows (n, d) by their Euclidean distance; by default with `neighbour_count` neighbours.
 
     Examples
     --------
@@ -82,7 +84,9 @@ def graph_of_rows(table: np.ndarray, n_neighbors: int, *, collectives: Collectiv
     first, nodes = first_of_equal(row_hashes([table], np.ones((len(table), 1), dtype=bool)))
     if len(first) == 1:
         return RowGraph(sparse.csr_matrix((1, 1)), nodes)
-    near = neighbours_of_each(table[first], n_neighbors, collectives=collectives)[1]
+    near = neighbours_of_each(
+        table[first], n_neighbors or neighbour_count(len(first)), collectives=collectives
+    )[1]
     return RowGraph(knn_graph(near), nodes)
 
 
@@ -90,7 +94,6 @@ def initial_labels(
     read: Callable[[np.ndarray], np.ndarray],
     n_rows: int,
     n_clusters: int,
-    n_neighbors: int,
     *,
     seed: int,
     max_rows: int = MAX_ROWS,
@@ -102,7 +105,7 @@ def initial_labels(
     ----------
     read : callable
         Returns rows (b, d) as they are compared, from their numbers.
-    n_rows, n_clusters, n_neighbors : int
+    n_rows, n_clusters : int
     seed : int
     max_rows : int
         The most rows of the graph; the others take the label of most of their nearest neighbours in it.
@@ -112,20 +115,20 @@ def initial_labels(
     Examples
     --------
     >>> rows = np.repeat([[0.0], [9.0]], 50, axis=0).astype(np.float32) + np.linspace(0, 1, 100)[:, None]
-    >>> labels = initial_labels(lambda numbers: rows[numbers], 100, 2, 5, seed=0, max_rows=40)
+    >>> labels = initial_labels(lambda numbers: rows[numbers], 100, 2, seed=0, max_rows=40)
     >>> np.unique(labels[:50]).size, np.unique(labels[50:]).size, labels[0] != labels[-1]
     (1, 1, np.True_)
     """
     sample = some_rows(n_rows, max_rows, seed)
     table = read(sample)
-    graph = graph_of_rows(table, n_neighbors, collectives=collectives)
+    graph = graph_of_rows(table, collectives=collectives)
     labels = agreed(graph.partition(n_clusters, seed=seed), collectives)
     if len(sample) == n_rows:
         return labels
     index, mine = NeighbourIndex(table), np.arange(n_rows)[share_of(n_rows, collectives)]
     followed = ArrayBuilder()
     for start in range(0, len(mine), _CHUNK):
-        near = index.search(read(mine[start : start + _CHUNK]), n_neighbors)
+        near = index.search(read(mine[start : start + _CHUNK]), neighbour_count(len(sample)))
         cells = np.arange(len(near.indices))[:, None] * n_clusters + labels[near.indices]
         votes = np.bincount(cells.ravel(), fuzzy_weights(near.distances).ravel(), len(cells) * n_clusters)
         followed.add(votes.reshape(-1, n_clusters).argmax(axis=1))

@@ -16,14 +16,13 @@ from coterie.data.subsets import some_rows
 from coterie.graph.compare import Comparison, fit_comparison
 from coterie.graph.confidence import Calibration, memberships
 from coterie.graph.duplicates import first_of_equal, row_hashes
-from coterie.graph.neighbours import NeighbourIndex, Neighbours
+from coterie.graph.neighbours import NeighbourIndex, Neighbours, neighbour_count
 from coterie.graph.quality import row_ties
 from coterie.graph.views import JoinedGraph, join_layers
 from coterie.graph.weights import Kernel, fuzzy_weights
 from coterie.store import below
 
 MAX_ROWS = 100_000
-N_NEIGHBORS = 10
 _CHUNK_BYTES = 16 * 2**20
 _REACH = 3
 _FARTHEST = 1e9
@@ -46,6 +45,8 @@ class ReferenceRows:
         The node of each row of the sample.
     hashes : ndarray
         Of the content of the nodes.
+    n_neighbors : int
+        Of each node in a layer.
     """
 
     comparison: Comparison
@@ -54,6 +55,7 @@ class ReferenceRows:
     sample: np.ndarray
     groups: np.ndarray
     hashes: np.ndarray
+    n_neighbors: int
 
 
 def build_graph(
@@ -61,7 +63,7 @@ def build_graph(
     *,
     scale: Any = "auto",
     metric: str = "auto",
-    n_neighbors: int = N_NEIGHBORS,
+    n_neighbors: int | None = None,
     max_rows: int = MAX_ROWS,
     seed: int,
     collectives: Collectives = ALONE,
@@ -74,7 +76,8 @@ def build_graph(
         Checked.
     scale, metric
         As `fit_comparison` takes them.
-    n_neighbors : int
+    n_neighbors : int, optional
+        By default as many as `neighbour_count` says for the rows of the graph.
     max_rows : int
     seed : int
     collectives : Collectives
@@ -87,6 +90,7 @@ def build_graph(
     >>> graph.nodes, graph.groups
     (array([0, 1, 3, 4]), array([0, 1, 1, 2, 3]))
     """
+    n_neighbors = n_neighbors or neighbour_count(min(data.n_rows, max_rows))
     comparison = fit_comparison(data, scale=scale, metric=metric, n_neighbors=n_neighbors, seed=seed)
     sample = some_rows(data.n_rows, max_rows, seed)
     parts = [comparable(comparison, data, rows) for rows in pieces(sample, data)]
@@ -96,7 +100,7 @@ def build_graph(
     there = np.concatenate([part.there for part in parts])[first]
     missing = np.concatenate([part.missing for part in parts])[first]
     joined = join_layers(comparison, scaled, there, n_neighbors, missing=missing, collectives=collectives)
-    return ReferenceRows(comparison, joined, sample[first], sample, groups, hashes[first])
+    return ReferenceRows(comparison, joined, sample[first], sample, groups, hashes[first], n_neighbors)
 
 
 class Comparable(NamedTuple):
@@ -226,9 +230,7 @@ class GraphIndex:
         return self.layers[-1].index.rows.shape[1]
 
     @classmethod
-    def build(
-        cls, reference: ReferenceRows, labels: np.ndarray, calibration: Calibration, n_neighbors: int
-    ) -> GraphIndex:
+    def build(cls, reference: ReferenceRows, labels: np.ndarray, calibration: Calibration) -> GraphIndex:
         """Take the nodes of a graph and their labels."""
         joined = reference.joined
         layers = [
@@ -251,7 +253,7 @@ class GraphIndex:
             calibration.confidence(votes, labels),
             calibration,
             node_outlier_scores(joined),
-            n_neighbors,
+            reference.n_neighbors,
             joined.bandwidth,
         )
 

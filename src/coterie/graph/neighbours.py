@@ -17,12 +17,26 @@ from coterie.ops.distributed_rows import gathered
 
 EXACT_ROWS = 20_000
 MISSING = -1
+_LEAST_NEIGHBOURS = 10
 _LISTS_PER_ROOT = 2
 _PROBES = 16
 _TRAINING_ROWS_PER_LIST = 40
 _EXTRA = 8
 _QUERIES = 4096
 _BLOCK_VALUES = 2**20
+
+
+def neighbour_count(n_rows: int) -> int:
+    """Return how many neighbours a graph of so many rows needs: log2 n, and at least ten.
+
+    A kNN graph hangs together from about log n neighbours on (von Luxburg 2007); more blur small groups.
+
+    Examples
+    --------
+    >>> neighbour_count(200), neighbour_count(70_000)
+    (10, 16)
+    """
+    return max(_LEAST_NEIGHBOURS, round(np.log2(max(1, n_rows))))
 
 
 class Neighbours(NamedTuple):

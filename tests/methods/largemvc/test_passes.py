@@ -158,7 +158,7 @@ def test_rows_that_are_lost_after_the_first_pass_are_missed_only_where_they_are_
 @pytest.mark.parametrize("n_rows", [1, 256, 1500])
 def test_rows_meet_landmarks_and_guards_in_parts_of_one_size(fitted, monkeypatch, n_rows):
     sizes = set()
-    for module, name in ((distances, "_closeness"), (outliers, "squared_distances")):
+    for module, name in ((distances, "top_columns"), (outliers, "squared_distances")):
         compare = getattr(module, name)
 
         def watched(rows, *others, compare=compare, name=name):
@@ -168,4 +168,4 @@ def test_rows_meet_landmarks_and_guards_in_parts_of_one_size(fitted, monkeypatch
         monkeypatch.setattr(module, name, watched)
     views = some_views().select(slice(0, n_rows))
     assert [len(piece.present) for piece in Passes(fitted.inputs_, views)] == [n_rows]
-    assert sizes == {("_closeness", 256), ("squared_distances", 256)}
+    assert sizes == {("top_columns", 256), ("squared_distances", 256)}

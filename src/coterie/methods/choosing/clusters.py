@@ -124,9 +124,12 @@ def choose_k(
     r"""Estimate the number of clusters, without any label.
 
     Communities of the kNN graph of a sample, over all views, are merged by average linkage down to one cluster. Where
-    true clusters are merged, the linkage drops; the number with the largest :math:`\log(h_{k+1} / h_k) \log k` wins,
-    where h_k is the linkage of the merge that leaves k - 1 clusters, as the median over trees of the graph and of
-    resampled graphs.
+    true clusters are merged, the linkage drops. The number wins with the largest
+
+    .. math:: \log(h_{k+1} / h_k) \, \log(k) \, Q_k \, S_k
+
+    where h_k is the linkage of the merge that leaves k - 1 clusters (the median over trees of the graph and of
+    resampled graphs), Q_k the modularity of the k clusters and S_k how far resampled graphs agree on them.
 
     Parameters
     ----------

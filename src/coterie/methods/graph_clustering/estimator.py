@@ -21,7 +21,6 @@ from coterie.graph.levels import Levels, build_levels
 from coterie.graph.metric import KINDS
 from coterie.graph.model import (
     MAX_ROWS,
-    N_NEIGHBORS,
     Assigned,
     Comparable,
     GraphIndex,
@@ -71,8 +70,8 @@ class GraphClustering(Clusterer):
         Scaling of each view; see `coterie.data.Scaler`.
     metric : {"auto", "euclidean", "correlation", "whitened"}, default="auto"
         Metric of a single view. "auto" takes the one under which neighbours of neighbours are neighbours most often.
-    n_neighbors : int, default=10
-        Neighbours of each row in the graph.
+    n_neighbors : int or "auto", default="auto"
+        Neighbours of each row in the graph; ``"auto"`` is log2 of its rows, at least 10.
     max_rows : int, default=100000
         Most rows in the graph. Of a larger data set a sample is clustered, and the other rows take the cluster of
         their nearest neighbours in it.
@@ -141,7 +140,7 @@ class GraphClustering(Clusterer):
         "n_clusters": cluster_count(),
         "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
         "metric": one_of("auto", *KINDS),
-        "n_neighbors": whole(1),
+        "n_neighbors": either(one_of("auto"), whole(1)),
         "max_rows": whole(2),
         "n_resamples": whole(0),
         "outlier_threshold": either(one_of(None), real(0, above=True)),
@@ -154,7 +153,7 @@ class GraphClustering(Clusterer):
         views: Any = None,
         scale: Any = "auto",
         metric: str = "auto",
-        n_neighbors: int = N_NEIGHBORS,
+        n_neighbors: int | str = "auto",
         max_rows: int = MAX_ROWS,
         n_resamples: int = 5,
         outlier_threshold: float | None = None,
@@ -209,7 +208,7 @@ class GraphClustering(Clusterer):
             data,
             scale=self.scale,
             metric=self.metric,
-            n_neighbors=self.n_neighbors,
+            n_neighbors=None if self.n_neighbors == "auto" else int(self.n_neighbors),
             max_rows=self.max_rows if self.n_clusters == "auto" else max(self.max_rows, int(self.n_clusters)),
             seed=self.seed_,
             collectives=collectives,
@@ -241,7 +240,7 @@ class GraphClustering(Clusterer):
         labels = agreed(best.labels, collectives)
         calibration = calibrate(graph, labels, k, n_resamples=self.n_resamples, seed=seed)
         self.levels_ = build_levels(graph, labels, k, seed=seed)
-        self.index_ = GraphIndex.build(reference, labels, calibration, self.n_neighbors)
+        self.index_ = GraphIndex.build(reference, labels, calibration)
         return best
 
     def _label(self, data: Views, reference: ReferenceRows, collectives: Collectives) -> RowLabels:

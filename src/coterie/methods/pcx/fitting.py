@@ -19,7 +19,6 @@ from coterie.data.scaling import fit_table_scaler
 from coterie.engine.distributed import current_collectives
 from coterie.graph.initial import initial_labels
 from coterie.graph.metric import MetricChoice, axis_map, fit_metric
-from coterie.graph.model import N_NEIGHBORS
 from coterie.graph.neighbour_pairs import NeighbourPairs, search_pairs
 from coterie.methods.pcx import build
 from coterie.methods.pcx.network import PCXNetwork
@@ -108,7 +107,6 @@ def _initial_labels(
         read,
         batches.views.n_rows,
         params["n_clusters"],
-        N_NEIGHBORS,
         seed=seed,
         collectives=batches.collectives,
     )

@@ -14,7 +14,6 @@ from coterie.data.batches import Batches
 from coterie.data.subsets import some_rows
 from coterie.engine.schedule import mixed_seed
 from coterie.graph.initial import graph_of_rows
-from coterie.graph.model import N_NEIGHBORS
 from coterie.methods.sscnet.landmarks import Landmarks, Refreshed
 from coterie.methods.sscnet.network import SSCNetwork
 from coterie.nn.forward import FORWARD_ROWS, passes
@@ -59,7 +58,7 @@ def best_start(
     embedded = _embedded(network, codes)
     labels = None
     if n_neighbors > 0:
-        graph = graph_of_rows(network.look(rows).cpu().numpy(), N_NEIGHBORS)
+        graph = graph_of_rows(network.look(rows).cpu().numpy())
         labels = torch.from_numpy(graph.partition(k, seed=seed)[marks]).to(rows.device)
     by_code = {"code": [True], "embedding": [False]}.get(
         graph_on, [True] if labels is None else [True, False]
