@@ -23,7 +23,7 @@ from coterie.graph.compare import compare_views
 from coterie.graph.initial import Start, join_sample, partition_views, share_inside, view_agreement
 from coterie.graph.outliers import Guard
 from coterie.graph.scaling import Sample, draw_sample, fit_scaler
-from coterie.methods.costs import CostClusterer
+from coterie.methods.deep import DeepClusterer
 from coterie.methods.largemvc import fitting
 from coterie.methods.largemvc.features import ColumnFeatures, LandmarkFeatures, SideBySide
 from coterie.methods.largemvc.inputs import Inputs, Seen
@@ -43,7 +43,7 @@ from coterie.store import below, versions
 _CORRUPT_WEIGHT = 0.5
 
 
-class LargeMvCNet(CostClusterer):
+class LargeMvCNet(DeepClusterer):
     """Clusters rows that have several views, some of them missing or corrupt (LargeMvC-Net).
 
     Each row gets one non-negative code from all the views it has. A view is explained by the code through anchors
@@ -349,7 +349,7 @@ class LargeMvCNet(CostClusterer):
             )
         return self.inputs_.back([given @ one for one in self.network_.anchors(self.n_layers)])
 
-    def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
+    def _codes_and_distances(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
         seen = self.inputs_.stream(data, self.inputs_.pieces(data))

@@ -16,27 +16,28 @@ from torch import Tensor
 from coterie.data import Scaler, Views
 from coterie.data.batches import SAMPLE_ROWS, Batches
 from coterie.engine.device import resolve_device
-from coterie.engine.loop import Loop
-from coterie.methods.mvsib import fitting
-from coterie.methods.mvsib.fitting import Parts
-from coterie.methods.mvsib.options import MVSIBOptions
-from coterie.methods.mvsib.training import MVSIBTask, embedded_rows
+from coterie.methods.deep import TRAINING_RULES, StreamClusterer
+from coterie.methods.mvsib.compare import compare_more, compare_rows, counted, draw_network, scale_views
+from coterie.methods.mvsib.graph import join_views, pair_rows, partition_sample
+from coterie.methods.mvsib.network import build_network, embed_batches
+from coterie.methods.mvsib.options import MVSIBOptions, MVSIBSettings
+from coterie.methods.mvsib.training import MVSIBTask, train
 from coterie.methods.options import Options
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, one_of, sizes, whole
-from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
+from coterie.methods.run_setup import make_loop
 from coterie.nn.forward import FORWARD_ROWS
 from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.ops.array_builder import ArrayBuilder
 from coterie.ops.cluster_statistics import NearestRows
 from coterie.ops.distances import exact_distances
 from coterie.ops.memberships import calibrated_tau
-from coterie.store import below
+from coterie.store import below, versions
 
 ROUTES = ("not routed", "false negative", "hard negative")
 """What the numbers of `route_` mean."""
 
 
-class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
+class MVSIB(StreamClusterer):
     """Contrastive clustering of several views, with care for ambiguous rows and small clusters.
 
     An encoder for each view places rows on a sphere; their weighted mean is the consensus that is clustered. Rows
@@ -141,7 +142,6 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         "options": either(one_of(None), a_kind_of(MVSIBOptions, "MVSIBOptions")),
         **TRAINING_RULES,
     }
-    _stream_options: ClassVar[Mapping[str, Any]] = {"curriculum": (0.0, 1.0), "hold": 0.0}
 
     def __init__(
         self,
@@ -178,44 +178,53 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
 
     # Fitting
 
-    def _prepare(self, params: Mapping[str, Any], data: Views) -> Parts:
-        return fitting.prepare(params, data, self.seed_, resolve_device(self.device))
+    def _fit(self, data: Views) -> None:
+        settings = MVSIBSettings.of(self._resolved())
+        sample = scale_views(data, settings, self.seed_)
+        network = draw_network(settings, sample).to(resolve_device(self.device))
+        rows = compare_rows(data, sample, network, settings.batch_size)
+        graph, agreement = join_views(rows, settings.n_neighbors)
+        pairs = pair_rows(rows, settings.n_neighbors, settings.options.n_partners, graph)
+        initial = partition_sample(rows, graph, settings.n_clusters)
+        task = MVSIBTask(network, settings, rows, pairs=pairs)
+        self.history_ = train(task, initial, self._watchers(rows.fingerprint()))
+        self.scaler_, self.view_agreement_ = sample.scaler, agreement
+        self._label(task)
+        self._describe()
 
-    def _prepare_more(self, params: Mapping[str, Any], data: Views, seed: int) -> Parts:
-        return fitting.prepare_more(
-            params, data, self.network_, self.scaler_, self.view_agreement_, seed=seed
-        )
-
-    def _make_task(self, params: Mapping[str, Any], parts: Parts) -> MVSIBTask:
-        return fitting.make_task(params, parts)
-
-    def _follow(self, task: MVSIBTask, loop: Loop) -> None:
+    def _fit_more(self, data: Views) -> None:
+        settings, seed = MVSIBSettings.of(self._resolved()).for_stream(), self.seed_ + len(self.history_)
+        rows = compare_more(data, self.scaler_, self.network_, settings.batch_size, seed)
+        pairs = pair_rows(rows, settings.n_neighbors, settings.options.n_partners)
+        task = MVSIBTask(self.network_, settings, rows, pairs=pairs)
         task.started = True
+        loop = make_loop(task)
         loop.run()
+        self._continue_history(loop.history)
+        self._label(task)
+        self._describe()
 
-    def _conclude(self, parts: Parts, task: MVSIBTask) -> None:
-        table = task.update()
-        self.network_, self.view_agreement_ = parts.network, parts.agreement
+    def _label(self, task: MVSIBTask) -> None:
+        """Keep the network, update the clusters, and set the labels and uncertainties of all rows."""
+        embeddings = task.update_clusters()
+        self.network_ = task.network
         self.route_ = task.last_routes.numpy().astype(np.int64)
-        labels, doubts, sample, exemplars = (
-            ArrayBuilder(),
-            ArrayBuilder(),
-            ArrayBuilder(),
-            NearestRows(self.n_clusters_),
-        )
-        device, step = parts.network.centers.device, math.ceil(parts.batches.views.n_rows / SAMPLE_ROWS)
-        for consensus, costs in self._costs(table.consensus):
-            labels.add(costs.argmin(1))
+        labels, uncertainty, sample = ArrayBuilder(), ArrayBuilder(), ArrayBuilder()
+        exemplars = NearestRows(self.n_clusters_)
+        step = math.ceil(len(embeddings.consensus) / SAMPLE_ROWS)
+        for consensus, distances in self._distances(embeddings.consensus):
+            labels.add(distances.argmin(1))
             with torch.no_grad():
-                doubts.add(parts.network.predicted_doubt(consensus.to(device)))
-            exemplars.add(costs)
-            sample.add(costs[::step])
-        self.labels_, self.uncertainty_ = labels.joined(), doubts.joined()
+                uncertainty.add(task.network.predicted_doubt(consensus.to(task.device)))
+            exemplars.add(distances)
+            sample.add(distances[::step])
+        self.labels_, self.uncertainty_ = labels.joined(), uncertainty.joined()
         self.exemplar_indices_ = exemplars.numbers
         self.tau_ = 1.0
-        if parts.pairs is not None:
-            self.tau_ = calibrated_tau(torch.from_numpy(sample.joined()), parts.pairs.agreement(self.labels_))
-        self._describe()
+        if task.pairs is not None:
+            agreement = task.pairs.agreement(self.labels_)
+            self.tau_ = calibrated_tau(torch.from_numpy(sample.joined()), agreement)
+        self.versions_ = versions()
 
     def _describe(self) -> None:
         """Set the attributes that follow from others."""
@@ -228,15 +237,15 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
 
     # Using a fitted model
 
-    def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
+    def _codes_and_distances(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
-        idle = self.network_.idle.cpu().numpy()
-        batches = Batches(fitting.counted(data, idle), self.scaler_, batch_size=self.batch_size, seed=0)
-        for part in embedded_rows(self.network_, batches):
-            yield from self._costs(part.consensus)
+        views = counted(data, self.network_.idle.cpu().numpy())
+        batches = Batches(views, self.scaler_, batch_size=self.batch_size, seed=0)
+        for part in embed_batches(self.network_, batches):
+            yield from self._distances(part.consensus)
 
-    def _costs(self, consensus: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    def _distances(self, consensus: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield rows of the consensus and their squared distances to the centres."""
         centers = self.network_.centers.cpu()
         for rows in consensus.split(FORWARD_ROWS):
@@ -265,7 +274,7 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         self.seed_, self.tau_, self.history_ = values["seed"], values["tau"], values["history"]
         self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
         with unfilled():
-            self.network_ = fitting.build_network(self._resolved(), self.view_dims_in_)
+            self.network_ = build_network(MVSIBSettings.of(self._resolved()), self.view_dims_in_)
         load_arrays("network.", self.network_, arrays)
         self.network_.to(resolve_device(self.device))
         self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]

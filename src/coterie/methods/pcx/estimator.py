@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,23 +12,30 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
+from coterie.collectives import share_of
 from coterie.data import Scaler, Views
 from coterie.data.batches import Batches
 from coterie.engine.device import resolve_device
-from coterie.engine.loop import Loop
+from coterie.engine.neighbour_pairs import NeighbourPairs, search_pairs
+from coterie.graph.initial import initial_labels
 from coterie.graph.metric import KINDS, MetricChoice
+from coterie.graph.model import N_NEIGHBORS
+from coterie.methods.deep import TRAINING_RULES, StreamClusterer
 from coterie.methods.options import Options
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, one_of, real, sizes, whole
-from coterie.methods.pcx import build, fitting
-from coterie.methods.pcx.fitting import Parts
-from coterie.methods.pcx.options import PRESETS, PCXOptions
-from coterie.methods.pcx.training import PCXTask
-from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
+from coterie.methods.pcx.network import PCXNetwork, build_network, draw_network, encode_batches, encode_rows
+from coterie.methods.pcx.options import PRESETS, PCXOptions, PCXSettings
+from coterie.methods.pcx.training import PCXTask, train
+from coterie.methods.run_setup import ComparedRows, compare_rows
 from coterie.nn.state import load_arrays, module_arrays, unfilled
-from coterie.store import below
+from coterie.ops.array_builder import ArrayBuilder
+from coterie.ops.cluster_statistics import NearestRows
+from coterie.ops.distributed_rows import gathered
+from coterie.ops.memberships import calibrated_tau
+from coterie.store import below, versions
 
 
-class PCX(TrainedClusterer[Parts, PCXTask]):
+class PCX(StreamClusterer):
     """Deep clustering with slow exemplars (PC-X).
 
     An auto-encoder learns a code in which a row is near its nearest neighbours; the code is cut into clusters;
@@ -149,7 +156,6 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
         **TRAINING_RULES,
         "learning_rate": either(one_of("auto"), real(0, above=True)),
     }
-    _stream_options: ClassVar[Mapping[str, Any]] = {"burn_in": 0.0, "hold": 0.0}
 
     def __init__(
         self,
@@ -194,25 +200,34 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
 
     # Fitting
 
-    def _prepare(self, params: Mapping[str, Any], data: Views) -> Parts:
-        return fitting.prepare(params, data, self.seed_, resolve_device(self.device))
-
-    def _prepare_more(self, params: Mapping[str, Any], data: Views, seed: int) -> Parts:
-        return fitting.prepare_more(params, data, self.network_, self.scaler_, self.metric_, seed=seed)
-
-    def _make_task(self, params: Mapping[str, Any], parts: Parts) -> PCXTask:
-        return fitting.make_task(params, parts)
-
-    def _follow(self, task: PCXTask, loop: Loop) -> None:
-        task.started = True
-        loop.run()
-
-    def _conclude(self, parts: Parts, task: PCXTask) -> None:
-        self.network_, self.metric_ = parts.network, parts.metric
-        found = fitting.label_all(parts.network, parts.batches)
-        self.labels_, self.inertia_, self.exemplar_indices_ = found.labels, found.inertia, found.exemplars
-        self.tau_ = fitting.membership_tau(parts, task.settings.options, found.labels)
+    def _fit(self, data: Views) -> None:
+        settings = PCXSettings.of(self._resolved())
+        rows = compare_rows(data, settings, self.seed_)
+        network = draw_network(settings, rows).to(resolve_device(self.device))
+        axes = rows.axes(network.space)
+        graph = search_neighbours(rows, axes, settings)
+        initial = partition_rows(rows, axes, settings) if settings.options.init == "graph" else None
+        task = PCXTask(network, settings, rows.batches, pairs=graph, seed=self.seed_)
+        self.history_ = train(task, initial, self._watchers(rows.fingerprint()))
+        self._label(task, rows)
         self._describe()
+
+    def _fit_more(self, data: Views) -> None:
+        settings, seed = PCXSettings.of(self._resolved()).for_stream(), self.seed_ + len(self.history_)
+        rows = compare_rows(data, settings, seed, scaler=self.scaler_, metric=self.metric_)
+        graph = search_neighbours(rows, rows.axes(self.network_.space), settings)
+        task = PCXTask(self.network_, settings, rows.batches, pairs=graph, seed=seed)
+        task.started = True
+        self._continue_history(train(task, None))
+        self._label(task, rows)
+        self._describe()
+
+    def _label(self, task: PCXTask, rows: ComparedRows) -> None:
+        """Keep the network, and set the labels, the exemplars and the sharpness of memberships."""
+        self.network_, self.metric_, self.scaler_ = task.network, rows.metric, rows.batches.scaler
+        self.labels_, self.inertia_, self.exemplar_indices_ = label_rows(task.network, rows.batches)
+        self.tau_ = membership_tau(task, rows.sample, self.labels_)
+        self.versions_ = versions()
 
     def _describe(self) -> None:
         """Set the attributes that follow from others."""
@@ -222,18 +237,19 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
         self._n_features_out = self.network_.centroids.shape[1]
         with torch.no_grad():
             decoded = self.network_.exemplars().cpu().numpy()
-        parts = np.split(decoded, np.cumsum(self.view_dims_in_)[:-1], axis=1)
-        exemplars = self.scaler_.inverse_transform(parts)
+        views = np.split(decoded, np.cumsum(self.view_dims_in_)[:-1], axis=1)
+        exemplars = self.scaler_.inverse_transform(views)
         self.exemplars_ = exemplars[0] if len(exemplars) == 1 else exemplars
         self.cluster_centers_ = self.network_.centroids.cpu().numpy()
 
     # Using a fitted model
 
-    def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
+    def _codes_and_distances(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
-        batches = Batches(data, self.scaler_, batch_size=self.batch_size, seed=0)
-        yield from fitting.assigned(self.network_, batches)
+        yield from encode_batches(
+            self.network_, Batches(data, self.scaler_, batch_size=self.batch_size, seed=0)
+        )
 
     # Saving
 
@@ -257,8 +273,64 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
         self.metric_ = MetricChoice.from_values(values["metric"])
         self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
         with unfilled():
-            self.network_ = build.build_network(self._resolved(), self.metric_.kind, self.n_features_in_)
+            settings = PCXSettings.of(self._resolved())
+            self.network_ = build_network(settings, self.metric_.kind, self.n_features_in_)
         load_arrays("network.", self.network_, arrays)
         self.network_.to(resolve_device(self.device))
         self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]
         self._describe()
+
+
+def search_neighbours(
+    rows: ComparedRows, axes: Callable[[Tensor], Tensor], settings: PCXSettings
+) -> NeighbourPairs | None:
+    """Return the kNN graph of the rows along their axes, from which positives are drawn; None where it is off."""
+    if settings.options.neighbor_weight == 0:
+        return None
+    return search_pairs(rows.batches, axes, settings.n_neighbors, rows.generator)
+
+
+def partition_rows(rows: ComparedRows, axes: Callable[[Tensor], Tensor], settings: PCXSettings) -> np.ndarray:
+    """Return the partition of the rows' kNN graph, (n,)."""
+    batches = rows.batches
+
+    def read(numbers: np.ndarray) -> np.ndarray:
+        pieces = (torch.from_numpy(np.hstack(views)) for views in batches.in_order(numbers))
+        return np.concatenate([axes(piece).cpu().numpy() for piece in pieces])
+
+    return initial_labels(
+        read,
+        batches.views.n_rows,
+        settings.n_clusters,
+        N_NEIGHBORS,
+        seed=rows.seed,
+        collectives=batches.collectives,
+    )
+
+
+def label_rows(network: PCXNetwork, batches: Batches) -> tuple[np.ndarray, float, np.ndarray]:
+    """Return the labels (n,), the inertia, and the rows nearest to the centroids (k,), in one pass."""
+    n_rows, collectives = batches.views.n_rows, batches.collectives
+    labels, inertia = ArrayBuilder(), 0.0
+    exemplars = NearestRows(len(network.centroids), share_of(n_rows, collectives).start)
+    for _, distances in encode_batches(network, batches):
+        nearest = distances.min(1)
+        labels.add(nearest.indices)
+        inertia += float(nearest.values.double().sum())
+        exemplars.add(distances)
+    everyone = gathered(labels.joined(), n_rows, collectives)
+    return everyone, collectives.sum(inertia), exemplars.over(collectives)
+
+
+def membership_tau(task: PCXTask, sample: Tensor, labels: np.ndarray) -> float:
+    """Return the tau of `predict_proba`, calibrated so that the mean confidence is the agreement of neighbours.
+
+    Training pulls codes so close to their centroids that the tau of the loss would make every row certain. The share
+    of neighbours in one cluster can be checked without labels.
+    """
+    options = task.options
+    distances = encode_rows(task.network, sample.to(task.device))[1]
+    if task.pairs is not None and options.relative_weights:
+        return calibrated_tau(distances, task.pairs.agreement(labels))
+    mean_distance = float(distances.amin(1).mean())
+    return options.tau / mean_distance if options.relative_weights and mean_distance > 0 else options.tau

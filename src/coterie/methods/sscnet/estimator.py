@@ -5,33 +5,48 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from coterie.collectives import share_of
 from coterie.data import Scaler, Views
 from coterie.data.batches import Batches
 from coterie.engine.device import resolve_device
-from coterie.engine.loop import Loop
+from coterie.engine.neighbour_pairs import NeighbourPairs, search_pairs
 from coterie.errors import InputError
 from coterie.graph.metric import KINDS, MetricChoice
+from coterie.methods.deep import TRAINING_RULES, StreamClusterer
 from coterie.methods.options import Options
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, one_of, sizes, whole
-from coterie.methods.sscnet import dictionaries, fitting
-from coterie.methods.sscnet.fitting import Parts, Told
-from coterie.methods.sscnet.options import SSCNetOptions
-from coterie.methods.sscnet.training import SSCTask
-from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
+from coterie.methods.run_setup import ComparedRows, compare_rows, make_loop
+from coterie.methods.sscnet import dictionaries
+from coterie.methods.sscnet.network import (
+    Modules,
+    Predictions,
+    build_modules,
+    draw_modules,
+    predict_batches,
+    predict_rows,
+)
+from coterie.methods.sscnet.options import SSCNetOptions, SSCNetSettings
+from coterie.methods.sscnet.training import SSCNetTask, partition_landmarks, train
 from coterie.nn.state import load_arrays, module_arrays, unfilled
-from coterie.store import below
+from coterie.ops.array_builder import ArrayBuilder
+from coterie.ops.cluster_statistics import NearestRows
+from coterie.ops.distances import squared_distances
+from coterie.ops.distributed_rows import gathered
+from coterie.ops.memberships import calibrated_tau
+from coterie.store import below, versions
 
-_MODULES = ("network", "landmarks", "layers")
 
-
-class SSCNet(TrainedClusterer[Parts, SSCTask]):
+class SSCNet(StreamClusterer):
     """Subspace clustering by learned sparse codes, a spectral embedding of landmarks, and a classifier.
 
     Blocks of unrolled linearised ADMM write each row in a few atoms of a learned dictionary; a graph of some
@@ -209,27 +224,39 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
                 f"n_clusters={self.n_clusters_}; give more landmarks than clusters, and more rows than that."
             )
 
-    def _prepare(self, params: Mapping[str, Any], data: Views) -> Parts:
-        return fitting.prepare(params, data, self.seed_, resolve_device(self.device))
+    def _fit(self, data: Views) -> None:
+        settings = SSCNetSettings.of(self._resolved())
+        rows = compare_rows(data, settings, self.seed_)
+        modules = draw_modules(settings, rows).to(resolve_device(self.device))
+        graph = search_neighbours(rows, modules, settings)
+        initial = partition_landmarks(modules.network, rows.batches, settings, self.seed_)
+        task = SSCNetTask(modules, settings, rows.batches, pairs=graph, seed=self.seed_)
+        self.history_ = train(task, initial, self._watchers(rows.fingerprint()))
+        self._label(task, rows)
+        self._describe()
 
-    def _prepare_more(self, params: Mapping[str, Any], data: Views, seed: int) -> Parts:
-        return fitting.prepare_more(params, data, self.modules_, self.scaler_, self.metric_, seed=seed)
-
-    def _make_task(self, params: Mapping[str, Any], parts: Parts) -> SSCTask:
-        return fitting.make_task(params, parts)
-
-    def _follow(self, task: SSCTask, loop: Loop) -> None:
+    def _fit_more(self, data: Views) -> None:
+        settings, seed = SSCNetSettings.of(self._resolved()).for_stream(), self.seed_ + len(self.history_)
+        rows = compare_rows(data, settings, seed, scaler=self.scaler_, metric=self.metric_)
+        graph = search_neighbours(rows, self.modules_, settings)
+        task = SSCNetTask(self.modules_, settings, rows.batches, pairs=graph, seed=seed)
+        loop = make_loop(task)
         loop.run()
         task.refresh()
-
-    def _conclude(self, parts: Parts, task: SSCTask) -> None:
-        self.modules_, self.metric_ = parts.modules, parts.metric
-        self.modules_.network.eval()
-        found = fitting.describe(self.modules_, parts.batches)
-        self.labels_, self.exemplar_indices_ = found.labels, found.exemplars
-        self.sparsity_, self.reconstruction_, self.atom_use_ = found.sparsity, found.errors, found.use
-        self.tau_ = fitting.membership_tau(parts, found.labels)
+        self._continue_history(loop.history)
+        self._label(task, rows)
         self._describe()
+
+    def _label(self, task: SSCNetTask, rows: ComparedRows) -> None:
+        """Keep the modules, and set the labels and what else is predicted for all rows."""
+        self.modules_, self.metric_, self.scaler_ = task.modules, rows.metric, rows.batches.scaler
+        self.modules_.network.eval()
+        labelled = label_rows(self.modules_, rows.batches)
+        self.labels_, self.exemplar_indices_ = labelled.labels, labelled.exemplars
+        self.sparsity_, self.reconstruction_ = labelled.sparsity, labelled.errors
+        self.atom_use_ = labelled.atom_use
+        self.tau_ = membership_tau(task, rows.sample, self.labels_)
+        self.versions_ = versions()
 
     def _describe(self) -> None:
         """Set the attributes that follow from others."""
@@ -239,9 +266,9 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
         self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters_)
         self.landmark_labels_ = landmarks.labels.cpu().numpy()
         self.landmark_places_ = landmarks.places().cpu().numpy()
-        atoms = network.look.directions(network.coder.dictionary.atoms()).cpu().numpy()
-        parts = np.split(atoms, np.cumsum(self.view_dims_in_)[:-1], axis=1)
-        self.atoms_ = parts[0] if len(parts) == 1 else parts
+        atoms = network.projection.directions(network.coder.dictionary.atoms()).cpu().numpy()
+        views = np.split(atoms, np.cumsum(self.view_dims_in_)[:-1], axis=1)
+        self.atoms_ = views[0] if len(views) == 1 else views
 
     @property
     def landmark_graph_(self) -> sparse.csr_matrix:
@@ -262,17 +289,17 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
         -------
         ndarray of shape (n, n_atoms), float32
         """
-        return np.concatenate([part.codes.cpu().numpy() for part in self._told(X)])
+        return np.concatenate([part.codes.cpu().numpy() for part in self._predictions(X)])
 
-    def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
-        for part in self._told(X):
+    def _codes_and_distances(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
+        for part in self._predictions(X):
             yield part.embedding, -part.logits
 
-    def _told(self, X: Any) -> Iterator[Told]:
+    def _predictions(self, X: Any) -> Iterator[Predictions]:
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
         batches = Batches(data, self.scaler_, batch_size=self.batch_size, seed=0)
-        yield from fitting.told(self.modules_.network, batches)
+        yield from predict_batches(self.modules_.network, batches)
 
     # Saving
 
@@ -286,8 +313,8 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
             "landmarks": len(self.modules_.landmarks.rows),
         }
         arrays = {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
-        for name in _MODULES:
-            arrays |= module_arrays(f"{name}.", getattr(self.modules_, name))
+        for name, module in self.modules_.named().items():
+            arrays |= module_arrays(f"{name}.", module)
         arrays |= {
             "labels": self.labels_,
             "exemplar_indices": self.exemplar_indices_,
@@ -302,13 +329,65 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
         self.metric_ = MetricChoice.from_values(values["metric"])
         self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
         with unfilled():
-            modules = fitting.build_modules(
-                self._resolved(), self.metric_.kind, self.n_features_in_, values["landmarks"]
-            )
-        for name in _MODULES:
-            load_arrays(f"{name}.", getattr(modules, name), arrays)
+            settings = SSCNetSettings.of(self._resolved())
+            modules = build_modules(settings, self.metric_.kind, self.n_features_in_, values["landmarks"])
+        for name, module in modules.named().items():
+            load_arrays(f"{name}.", module, arrays)
         self.modules_ = modules.to(resolve_device(self.device))
         self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]
         self.sparsity_, self.reconstruction_ = arrays["sparsity"], arrays["reconstruction"]
         self.atom_use_ = arrays["atom_use"]
         self._describe()
+
+
+def search_neighbours(
+    rows: ComparedRows, modules: Modules, settings: SSCNetSettings
+) -> NeighbourPairs | None:
+    """Return the kNN graph of the rows, from which positives are drawn; None where it is off."""
+    axes = rows.axes(modules.network.projection.space)
+    return search_pairs(rows.batches, axes, settings.n_neighbors, rows.generator)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """What is predicted for all rows: see the attributes of `SSCNet`; `errors` are its `reconstruction_`."""
+
+    labels: np.ndarray
+    exemplars: np.ndarray
+    sparsity: np.ndarray
+    errors: np.ndarray
+    atom_use: np.ndarray
+
+
+def label_rows(modules: Modules, batches: Batches) -> Labelled:
+    """Label every row, and gather statistics of its code, in one pass."""
+    centers, n_atoms = modules.landmarks.centers, modules.network.coder.dictionary.n_atoms
+    k, n_rows, collectives = len(centers), batches.views.n_rows, batches.collectives
+    labels, sparsity, errors = ArrayBuilder(), ArrayBuilder(), ArrayBuilder()
+    use = torch.zeros(k, n_atoms, dtype=torch.float64, device=centers.device)
+    exemplars = NearestRows(k, share_of(n_rows, collectives).start)
+    for part in predict_batches(modules.network, batches):
+        clusters = part.logits.argmax(1)
+        labels.add(clusters)
+        sparsity.add((part.codes == 0).float().mean(1))
+        errors.add(part.errors)
+        use.index_add_(0, clusters, part.codes.abs().double())
+        distances = squared_distances(F.normalize(part.places, dim=1), centers)
+        exemplars.add(distances.masked_fill(F.one_hot(clusters, k) == 0, torch.inf))
+    everyone, zeros, left = (
+        gathered(mine.joined(), n_rows, collectives) for mine in (labels, sparsity, errors)
+    )
+    counts = np.bincount(everyone, minlength=k)
+    mean_use = collectives.sum(use).cpu().numpy() / np.maximum(counts, 1)[:, None]
+    return Labelled(everyone, exemplars.over(collectives), zeros, left, mean_use.astype(np.float32))
+
+
+def membership_tau(task: SSCNetTask, sample: Tensor, labels: np.ndarray) -> float:
+    """Return the tau of `predict_proba`, calibrated so that the mean confidence is the agreement of neighbours.
+
+    A classifier of its own pseudo-labels is overconfident; the share of neighbours in one cluster can be checked.
+    """
+    if task.pairs is None:
+        return 1.0
+    logits = predict_rows(task.network, sample.to(task.device)).logits
+    return calibrated_tau(-logits, task.pairs.agreement(labels))

@@ -1,0 +1,168 @@
+"""Deep base class: clusterers whose network gives each row a code and a distance to each cluster."""
+
+# n rows, b rows of a batch, d code features, k clusters
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+from torch import Tensor
+
+from coterie.data import Scaler, Views
+from coterie.engine.loop import Record
+from coterie.methods.base import Assignment, Clusterer
+from coterie.methods.params import Rule, either, flag, one_of, real, whole
+from coterie.ops.array_builder import ArrayBuilder
+from coterie.ops.memberships import log_memberships
+
+TRAINING_RULES: Mapping[str, Rule] = {
+    "max_epochs": either(one_of("auto"), whole(0)),
+    "batch_size": whole(2),
+    "learning_rate": real(0, above=True),
+    "verbose": either(whole(0), flag()),
+}
+"""Rules of the parameters that say how to train."""
+
+
+class DeepClusterer(Clusterer):
+    """Base of the estimators that assign a row to the cluster at the smallest distance from its code.
+
+    The distance is squared Euclidean, or minus a logit. A subclass implements `_fit` and `_codes_and_distances`,
+    and sets `tau_`, the sharpness of the memberships.
+    """
+
+    device: str
+    tau_: float
+    history_: list[Record]
+    scaler_: Scaler
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+            Rows to cluster. Methods that take missing views miss one where a row has nothing but NaN in it, or by a
+            mask.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        data = self._check_input(X, reset=True)
+        self.seed_ = self._run_seed()
+        self._settle_clusters(data)
+        self._check_data(data)
+        self._fit(data)
+        return self
+
+    def _check_data(self, data: Views) -> None:
+        """Raise an `InputError` where the data do not suit the parameters."""
+        self._check_enough(data)
+
+    @abstractmethod
+    def _fit(self, data: Views) -> None:
+        """Cluster checked data: compare, graph, partition, train, label, describe."""
+
+    @abstractmethod
+    def _codes_and_distances(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the codes (b, d) of the rows in their order, and their distances to the clusters (b, k)."""
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the codes of rows.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+
+        Returns
+        -------
+        ndarray of shape (n, d), float32
+        """
+        return ArrayBuilder.of(codes for codes, _ in self._codes_and_distances(X)).joined()
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the nearest cluster of each row.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return ArrayBuilder.of(distances.argmin(1) for _, distances in self._codes_and_distances(X)).joined()
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the memberships of rows: a softmax of minus `tau_` times the distances.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+
+        Returns
+        -------
+        ndarray of shape (n, k), float32
+            Rows sum to one.
+        """
+        return ArrayBuilder.of(
+            log_memberships(distances, self.tau_).exp() for _, distances in self._codes_and_distances(X)
+        ).joined()
+
+    def assign(self, X: Any) -> Assignment:
+        """Return the cluster of each row and its confidence, in one pass over the rows.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+
+        Returns
+        -------
+        Assignment
+            `labels` as `predict` gives them, and `confidence`, the largest membership of `predict_proba`.
+        """
+        labels, confidence = ArrayBuilder(), ArrayBuilder()
+        for _, distances in self._codes_and_distances(X):
+            labels.add(distances.argmin(1))
+            confidence.add(log_memberships(distances, self.tau_).exp().amax(1))
+        return Assignment(labels.joined(), confidence.joined())
+
+
+class StreamClusterer(DeepClusterer):
+    """A deep clusterer that also trains on rows that keep arriving; a subclass implements `_fit_more`."""
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Train on more rows, as from a stream; the clusters keep their numbers.
+
+        The first call is a `fit`. Each later one is a pass over the new rows at a tenth of the learning rate.
+        Afterwards `labels_` and the other attributes of rows refer to the rows given last.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "history_"):
+            return self.fit(X)
+        self._check_params()
+        self._fit_more(self._check_input(X, reset=False))
+        return self
+
+    @abstractmethod
+    def _fit_more(self, data: Views) -> None:
+        """Train on checked new rows, with the clusters that there are."""
+
+    def _continue_history(self, records: list[Record]) -> None:
+        """Append the record of a pass over more rows."""
+        done = len(self.history_)
+        self.history_ = [*self.history_, *({**record, "epoch": done} for record in records)]
