@@ -78,15 +78,12 @@ class Loop:
 
     Parameters
     ----------
-    task : Task
     batches : callable
         Takes the number of an epoch, gives its batches.
     per_epoch : int
         How many batches an epoch has; for progress and the schedule.
-    max_epochs : int
     schedule : callable, optional
         Maps the share of training that is done, 0 to 1, to a factor of the learning rate.
-    callbacks : sequence of Callback
     collectives : Collectives
         Losses and gradients are added over its processes.
 

@@ -71,11 +71,8 @@ class NeighbourPairs(Pairs):
 
     Parameters
     ----------
-    batches : Batches
     embed : callable
         Maps scaled rows (n, D) to the (n, r) features in which Euclidean neighbours are searched.
-    n_neighbors : int
-    generator : torch.Generator
     """
 
     def __init__(
@@ -98,15 +95,6 @@ class NeighbourPairs(Pairs):
             counts[counts.sum(1) == 0] = 1  # rows that share none
             cumulative.append(cumulative_weights(counts.cpu().numpy()))
         super().__init__(batches.shards, tables, cumulative)
-
-
-def search_pairs(
-    batches: Batches, embed: Callable[[Tensor], Tensor], n_neighbors: int, generator: torch.Generator
-) -> NeighbourPairs | None:
-    """Return the `NeighbourPairs` of all rows; None where none are asked for or rows are too few."""
-    if n_neighbors == 0 or batches.views.n_rows < 3:
-        return None
-    return NeighbourPairs(batches, embed, n_neighbors, generator)
 
 
 def cumulative_weights(weights: np.ndarray) -> np.ndarray:

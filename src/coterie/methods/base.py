@@ -22,9 +22,8 @@ from coterie.errors import InputError
 from coterie.methods.choosing.clusters import KChoice, choose_k
 from coterie.methods.moved import current_arrays, current_params, refuse_moved
 from coterie.methods.options import PREFIX, Options
-from coterie.methods.params import Rule, check_params
+from coterie.methods.params import Rule, check_params, draw_seed
 from coterie.methods.registry import METHODS, find_method
-from coterie.methods.seeds import draw_seed
 from coterie.store import read_archive, write_archive
 
 _READS_CLASSES = (
@@ -148,7 +147,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             self._options_in_effect().check()
 
     def _check_input(self, X: Any, *, reset: bool) -> Views:
-        """Return the data as views that fit what was seen in `fit`; with `reset`, remember what is seen now."""
+        """Return the data as views with the features of `fit`; with `reset`, remember those of these data."""
         data = as_views(X, views=getattr(self, "views", None))
         if not reset:
             data = data.arranged([str(name) for name in self.view_names_in_])

@@ -6,17 +6,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from torch import Tensor
+from torch import Tensor, nn
 
 from coterie.data import Scaler, Views
+from coterie.engine.device import resolve_device
 from coterie.engine.loop import Record
 from coterie.methods.base import Assignment, Clusterer
 from coterie.methods.params import Rule, either, flag, one_of, real, whole
+from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.ops.array_builder import ArrayBuilder
 from coterie.ops.memberships import log_memberships
+from coterie.store import below
 
 TRAINING_RULES: Mapping[str, Rule] = {
     "max_epochs": either(one_of("auto"), whole(0)),
@@ -161,6 +164,47 @@ class StreamClusterer(DeepClusterer):
     @abstractmethod
     def _fit_more(self, data: Views) -> None:
         """Train on checked new rows, with the clusters that there are."""
+
+    @abstractmethod
+    def _describe(self) -> None:
+        """Set the attributes that follow from others."""
+
+    # Saving
+
+    _saved: ClassVar[tuple[str, ...]] = ("labels_", "exemplar_indices_")
+    """Fitted arrays that are saved under their names."""
+
+    @abstractmethod
+    def _named_modules(self) -> Mapping[str, nn.Module]:
+        """Return the fitted modules by name."""
+
+    @abstractmethod
+    def _build_modules(self, values: Mapping[str, Any]) -> None:
+        """Make the modules of a saved model, unfilled."""
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        values = {
+            "seed": self.seed_,
+            "tau": self.tau_,
+            "history": self.history_,
+            "scale": list(self.scaler_.modes_),
+        }
+        arrays = {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
+        for name, module in self._named_modules().items():
+            arrays |= module_arrays(f"{name}.", module)
+        return values, arrays | {name.rstrip("_"): getattr(self, name) for name in self._saved}
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        self.seed_, self.tau_, self.history_ = values["seed"], values["tau"], values["history"]
+        self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
+        with unfilled():
+            self._build_modules(values)
+        for name, module in self._named_modules().items():
+            load_arrays(f"{name}.", module, arrays)
+            module.to(resolve_device(self.device))
+        for name in self._saved:
+            setattr(self, name, arrays[name.rstrip("_")])
+        self._describe()
 
     def _continue_history(self, records: list[Record]) -> None:
         """Append the record of a pass over more rows."""

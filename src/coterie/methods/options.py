@@ -1,4 +1,4 @@
-"""Options of a method: what its paper names and a researcher sets, in one frozen object beside the parameters."""
+"""Options of a method: what its paper names and a researcher sets, in one frozen object."""
 
 from __future__ import annotations
 

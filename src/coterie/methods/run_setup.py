@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -17,7 +18,7 @@ from coterie.data.autoscale import fit_scaler
 from coterie.data.batches import Batches
 from coterie.engine.distributed import current_collectives
 from coterie.engine.loop import Callback, Loop, Task
-from coterie.engine.neighbour_pairs import Pairs
+from coterie.engine.neighbour_pairs import NeighbourPairs, Pairs
 from coterie.engine.schedule import (
     ENOUGH_EPOCHS,
     LEAST_STEPS,
@@ -26,8 +27,10 @@ from coterie.engine.schedule import (
     auto_epochs,
     learning_schedule,
 )
+from coterie.errors import InputError
 from coterie.graph.metric import MetricChoice, MetricSpace, axis_map, fit_metric
 from coterie.methods.options import TrainingOptions
+from coterie.nn.autoencoder import as_image_shape
 
 
 @dataclass(frozen=True)
@@ -80,25 +83,13 @@ class MetricSettings(RunSettings):
 
 @dataclass(frozen=True)
 class ComparedRows:
-    """Rows as a run compares them.
+    """Rows as a run compares them."""
 
-    Attributes
-    ----------
-    batches : Batches
-        Scaled rows.
-    sample : Tensor of shape (s, D)
-        At most 5,000 of them.
-    metric : MetricChoice
-    seed : int
-    generator : torch.Generator
-        Draws whatever else is fitted before training.
-    """
-
-    batches: Batches
-    sample: Tensor
+    batches: Batches  # scaled rows
+    sample: Tensor  # (s, D): at most 5,000 of them
     metric: MetricChoice
     seed: int
-    generator: torch.Generator
+    generator: torch.Generator  # draws whatever else is fitted before training
 
     def fingerprint(self) -> list[Any]:
         """Return what tells these rows from others."""
@@ -107,6 +98,12 @@ class ComparedRows:
     def axes(self, space: MetricSpace) -> Callable[[Tensor], Tensor]:
         """Return the map from rows (n, D) to the principal axes (n, r) along which neighbours are searched."""
         return axis_map(space, self.sample.to(space.center.device), self.metric.n_axes, self.generator)
+
+    def search_neighbours(self, axes: Callable[[Tensor], Tensor], n_neighbors: int) -> NeighbourPairs | None:
+        """Return the kNN graph along axes, from which positives are drawn; None for 0 neighbours or too few rows."""
+        if n_neighbors == 0 or self.batches.views.n_rows < 3:
+            return None
+        return NeighbourPairs(self.batches, axes, n_neighbors, self.generator)
 
 
 def compare_rows(
@@ -124,6 +121,22 @@ def compare_rows(
     sample = torch.from_numpy(batches.sample())
     metric = metric or fit_metric(sample, settings.metric, settings.n_neighbors, generator)
     return ComparedRows(batches, sample, metric, seed, generator)
+
+
+def check_image_shape(
+    needed_by: str, image_shape: Sequence[int] | None, n_features: int
+) -> tuple[int, int, int]:
+    """Return the (channels, height, width) of images with this many pixels."""
+    if image_shape is None:
+        raise InputError(
+            f"{needed_by}='conv' needs image_shape=(height, width) or (channels, height, width)."
+        )
+    shape = as_image_shape(image_shape)
+    if math.prod(shape) != n_features:
+        raise InputError(
+            f"image_shape={shape} has {math.prod(shape)} pixels, but rows have {n_features} features."
+        )
+    return shape
 
 
 def fingerprint(batches: Batches, sample: Tensor) -> list[Any]:

@@ -25,46 +25,24 @@ _PIECE = 65_536
 
 @dataclass(frozen=True)
 class Embeddings:
-    """The embeddings of all rows, on the CPU.
+    """The embeddings of all rows, on the CPU."""
 
-    Attributes
-    ----------
-    consensus : Tensor of shape (n, d)
-    rows : Tensor of shape (s,)
-        The rows whose views are kept: all of them, where they are not too many.
-    views : list of Tensor of shape (s, d)
-    present : Tensor of bool, shape (s, V)
-    """
-
-    consensus: Tensor
-    rows: Tensor
-    views: list[Tensor]
-    present: Tensor
+    consensus: Tensor  # (n, d)
+    rows: Tensor  # (s,): the rows whose views are kept: all of them, where they are not too many
+    views: list[Tensor]  # (s, d)
+    present: Tensor  # (s, V)
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """A partition of all rows, with the statistics that the losses need.
+    """A partition of all rows, with the statistics that the losses need."""
 
-    Attributes
-    ----------
-    labels : Tensor of shape (n,)
-    centers : Tensor of shape (k, d)
-        Means of the consensus.
-    view_centers : list of Tensor of shape (k, d)
-        Means of each view over the rows that have it.
-    widths : list of Tensor of shape (k,)
-        Median distance to the centre in each view.
-    consensus_widths : Tensor of shape (k,)
-    sizes : Tensor of shape (k,)
-    """
-
-    labels: Tensor
-    centers: Tensor
-    view_centers: list[Tensor]
-    widths: list[Tensor]
-    consensus_widths: Tensor
-    sizes: Tensor
+    labels: Tensor  # (n,)
+    centers: Tensor  # (k, d): means of the consensus
+    view_centers: list[Tensor]  # (k, d): means of each view over the rows that have it
+    widths: list[Tensor]  # (k,): median distance to the centre in each view
+    consensus_widths: Tensor  # (k,)
+    sizes: Tensor  # (k,)
 
     def to(self, device: torch.device) -> Clusters:
         """Move everything but the labels of all rows."""
@@ -124,8 +102,6 @@ def evidence_of_all(
 
     Parameters
     ----------
-    embeddings : Embeddings
-    clusters : Clusters
     neighbours : iterable of (rows, numbers, weights)
         Some rows (m,) with the numbers (m, p) and weights (m, p) of their neighbours; together all rows.
     """

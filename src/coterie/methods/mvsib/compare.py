@@ -27,27 +27,14 @@ _COUNT_ROWS = 4096
 
 @dataclass(frozen=True)
 class ScaledSample:
-    """Some rows of the views and their scaling.
+    """Some rows of the views and their scaling."""
 
-    Attributes
-    ----------
-    numbers : ndarray of shape (s,)
-        The rows of the sample.
-    drawn : Sample
-    scaler : Scaler
-    views : list of Tensor of shape (s, D_v)
-        The scaled rows.
-    seed : int
-    generator : torch.Generator
-        Draws whatever else is fitted before training.
-    """
-
-    numbers: np.ndarray
+    numbers: np.ndarray  # (s,): the rows of the sample
     drawn: Sample
     scaler: Scaler
-    views: list[Tensor]
+    views: list[Tensor]  # (s, D_v): the scaled rows
     seed: int
-    generator: torch.Generator
+    generator: torch.Generator  # draws whatever else is fitted before training
 
     @property
     def arrays(self) -> list[np.ndarray]:
@@ -57,26 +44,13 @@ class ScaledSample:
 
 @dataclass(frozen=True)
 class ComparedViews:
-    """Rows of several views as a run compares and embeds them.
-
-    Attributes
-    ----------
-    sample : ScaledSample
-    batches : Batches
-        Scaled rows, with a mask of the views that count.
-    inputs : Batches
-        Inputs of the encoders where they are kept in memory, else the same as `batches`.
-    projected : bool
-        Whether `inputs` are inputs of the encoders, not scaled rows.
-    comparison : Comparison or None
-        The metric of each view; None for a single row.
-    """
+    """Rows of several views as a run compares and embeds them."""
 
     sample: ScaledSample
-    batches: Batches
-    inputs: Batches
-    projected: bool
-    comparison: Comparison | None
+    batches: Batches  # scaled rows, with a mask of the views that count
+    inputs: Batches  # inputs of the encoders where they are kept in memory, else the same as `batches`
+    projected: bool  # whether `inputs` are inputs of the encoders, not scaled rows
+    comparison: Comparison | None  # the metric of each view; None for a single row
 
     def fingerprint(self) -> list[object]:
         """Return what tells these rows from others."""

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
+from torch import Tensor, nn
 
-from coterie.data import Scaler, Views
+from coterie.data import Views
 from coterie.data.batches import SAMPLE_ROWS, Batches
 from coterie.engine.device import resolve_device
 from coterie.methods.deep import TRAINING_RULES, StreamClusterer
@@ -26,12 +26,11 @@ from coterie.methods.options import Options
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, one_of, sizes, whole
 from coterie.methods.run_setup import make_loop
 from coterie.nn.forward import FORWARD_ROWS
-from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.ops.array_builder import ArrayBuilder
 from coterie.ops.cluster_statistics import NearestRows
 from coterie.ops.distances import exact_distances
 from coterie.ops.memberships import calibrated_tau
-from coterie.store import below, versions
+from coterie.store import versions
 
 ROUTES = ("not routed", "false negative", "hard negative")
 """What the numbers of `route_` mean."""
@@ -41,9 +40,9 @@ class MVSIB(StreamClusterer):
     """Contrastive clustering of several views, with care for ambiguous rows and small clusters.
 
     An encoder for each view places rows on a sphere; their weighted mean is the consensus that is clustered. Rows
-    that are neighbours in any view attract each other, rows of other clusters repel. Rows of which the views are
-    unsure are told apart: neighbours that were put into another cluster by mistake are spared, and rows between two
-    clusters are pushed to their own. Views may be missing, in `fit` and afterwards.
+    that are neighbours in any view attract each other, rows of other clusters repel. Uncertain rows are routed: false
+    negatives, neighbours that are in another cluster by mistake, repel less, and hard rows between two clusters are
+    pushed to their own. Views may be missing, in `fit` and afterwards.
 
     Parameters
     ----------
@@ -59,7 +58,7 @@ class MVSIB(StreamClusterer):
     n_code : int, default=64
         Width d of the embeddings.
     n_neighbors : int, default=10
-        Nearest neighbours that each view names, at least 1.
+        Nearest neighbours in each view, at least 1.
     max_epochs : int or "auto", default="auto"
         Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
     batch_size : int, default=256
@@ -85,7 +84,7 @@ class MVSIB(StreamClusterer):
     exemplar_indices_ : ndarray of shape (n_clusters,)
         The rows nearest to the centres.
     uncertainty_ : ndarray of shape (n,)
-        How uncertain the network thinks each row is, from 0 to 1.
+        Predicted uncertainty of each row, from 0 to 1.
     route_ : ndarray of shape (n,)
         How each row was last routed: 0 never, 1 false negative, 2 hard negative.
     view_weights_ : ndarray of shape (V,)
@@ -93,7 +92,7 @@ class MVSIB(StreamClusterer):
     view_agreement_ : ndarray of shape (V, V)
         How much the views agree on who is near whom, at most 1.
     n_clusters_ : int
-        How many clusters were looked for.
+        How many clusters there are.
     k_choice_ : KChoice or None
         How ``n_clusters="auto"`` came to that number.
     cluster_sizes_ : ndarray of shape (n_clusters,)
@@ -115,9 +114,9 @@ class MVSIB(StreamClusterer):
     Notes
     -----
     The method is that of "A Multi-View Clustering Method for Handling Challenging Samples and Class Imbalance", as
-    corrected by our specification (26 errata). Neighbours in any view as partners, the scalings and the start from
-    the views' joined graph are ours; losses are means over views, not sums. The page on MVSIB in the documentation
-    has the equations, the corrections and the measurements behind the defaults.
+    corrected by our specification (26 errata). Neighbours in any view as positives, the scalings and the initial
+    partition of the views' joined graph are ours; losses are means over views, not sums. The page on MVSIB in the
+    documentation has the equations, the corrections and the measurements behind the defaults.
 
     Examples
     --------
@@ -253,31 +252,18 @@ class MVSIB(StreamClusterer):
 
     # Saving
 
+    _saved: ClassVar[tuple[str, ...]] = ("labels_", "exemplar_indices_", "uncertainty_", "route_")
+
+    def _named_modules(self) -> dict[str, nn.Module]:
+        return {"network": self.network_}
+
+    def _build_modules(self, values: Mapping[str, Any]) -> None:
+        self.network_ = build_network(MVSIBSettings.of(self._resolved()), self.view_dims_in_)
+
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        values = {
-            "seed": self.seed_,
-            "tau": self.tau_,
-            "history": self.history_,
-            "scale": list(self.scaler_.modes_),
-        }
-        arrays = module_arrays("network.", self.network_)
-        arrays |= {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
-        return values, arrays | {
-            "labels": self.labels_,
-            "exemplar_indices": self.exemplar_indices_,
-            "uncertainty": self.uncertainty_,
-            "route": self.route_,
-            "agreement": self.view_agreement_,
-        }
+        values, arrays = super()._pack()
+        return values, arrays | {"agreement": self.view_agreement_}
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        self.seed_, self.tau_, self.history_ = values["seed"], values["tau"], values["history"]
-        self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
-        with unfilled():
-            self.network_ = build_network(MVSIBSettings.of(self._resolved()), self.view_dims_in_)
-        load_arrays("network.", self.network_, arrays)
-        self.network_.to(resolve_device(self.device))
-        self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]
-        self.uncertainty_, self.route_ = arrays["uncertainty"], arrays["route"]
+        super()._unpack(values, arrays)
         self.view_agreement_ = arrays["agreement"]
-        self._describe()

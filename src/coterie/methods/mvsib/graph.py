@@ -43,16 +43,10 @@ def join_views(rows: ComparedViews, n_neighbors: int) -> tuple[JoinedGraph, np.n
 
 @dataclass(frozen=True)
 class InitialPartition:
-    """The partition of a sample of the rows, from which the clusters start.
+    """The partition of a sample of the rows, from which the clusters start."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (s,)
-    labels : Tensor of shape (s,)
-    """
-
-    rows: np.ndarray
-    labels: Tensor
+    rows: np.ndarray  # (s,)
+    labels: Tensor  # (s,)
 
 
 def partition_sample(rows: ComparedViews, joined: JoinedGraph, n_clusters: int) -> InitialPartition:
@@ -69,7 +63,6 @@ def pair_rows(
 
     Parameters
     ----------
-    rows : ComparedViews
     n_neighbors : int
         Neighbours in each view.
     n_partners : int
@@ -98,7 +91,6 @@ class JoinedPairs(Pairs):
 
     Parameters
     ----------
-    batches : Batches
     join : callable
         Returns the joined graph of the rows of these numbers.
     n_neighbors : int

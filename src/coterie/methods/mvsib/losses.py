@@ -46,7 +46,6 @@ class EmbeddedBatch:
 
     Parameters
     ----------
-    rows : Embedded
     near : Tensor of shape (2, m)
         Pairs of neighbours, as for `attraction.row_pairs`; those of this process's lines are enough.
     idle : sequence of bool
@@ -108,10 +107,7 @@ class ClusterLosses:
 
     Parameters
     ----------
-    batch : EmbeddedBatch
     labels : Tensor of shape (b,)
-    clusters : Clusters
-    options : MVSIBOptions
     measured : Measurements
         Takes what is measured.
     """
@@ -181,19 +177,19 @@ class ClusterLosses:
         lowest = weight.repeat(len(labels))
         if not len(asked):
             return lowest
-        attract, wrong, others = attraction.sides_of(asked, labels, near, spared)
+        attract, wrong, rest = attraction.sides_of(asked, labels, near, spared)
         pulls = []
         for v, own in self.batch.views:
             view, centers = rows.views[v], F.normalize(self.clusters.view_centers[v], dim=1)
-            everyone = torch.cat([_of(rows.consensus, own), _of(view, own)])
+            others = torch.cat([_of(rows.consensus, own), _of(view, own)])
             itself = (view[asked] * centers[labels[asked]]).sum(1, keepdim=True)
             columns = slice(None) if own is None else torch.cat([own, own + len(labels)])
             pull = guarantees.measure_pull(
-                view[asked] @ everyone.T,
-                torch.cat([(centers @ everyone.T)[labels[asked]], itself], 1),
+                view[asked] @ others.T,
+                torch.cat([(centers @ others.T)[labels[asked]], itself], 1),
                 attract[:, columns],
                 wrong[:, columns],
-                others[:, columns],
+                rest[:, columns],
                 self.options.tau,
             )
             there = rows.present[asked, v]

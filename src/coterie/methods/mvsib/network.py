@@ -26,26 +26,13 @@ AXES = 256
 
 
 class Embedded(NamedTuple):
-    """Rows as the network embeds them.
+    """Rows as the network embeds them."""
 
-    Attributes
-    ----------
-    inputs : list of Tensor of shape (b, D_v)
-        Inputs of the encoders.
-    codes : list of Tensor of shape (b, d)
-        Their outputs, before normalisation.
-    views : list of Tensor of shape (b, d)
-        Of unit length; arbitrary in a row without the view.
-    consensus : Tensor of shape (b, d)
-        The weighted mean of the views that a row has, of unit length.
-    present : Tensor of bool, shape (b, V)
-    """
-
-    inputs: list[Tensor]
-    codes: list[Tensor]
-    views: list[Tensor]
-    consensus: Tensor
-    present: Tensor
+    inputs: list[Tensor]  # (b, D_v): inputs of the encoders
+    codes: list[Tensor]  # (b, d): their outputs, before normalisation
+    views: list[Tensor]  # (b, d): of unit length; arbitrary in a row without the view
+    consensus: Tensor  # (b, d): the weighted mean of the views that a row has, of unit length
+    present: Tensor  # (b, V)
 
 
 class MVSIBNetwork(nn.Module):
@@ -55,10 +42,8 @@ class MVSIBNetwork(nn.Module):
     ----------
     dims : sequence of int
         Columns of the views.
-    hidden : sequence of int
     n_code : int
         d.
-    n_clusters : int
 
     Attributes
     ----------

@@ -16,8 +16,8 @@ from coterie.methods.run_setup import RunSettings
 class MVSIBOptions(TrainingOptions):
     """What the paper names, for ``MVSIB(options=MVSIBOptions(tau=0.2))``.
 
-    All losses but that of rows and the guess at uncertainty are off by default: none of them moved a figure that we
-    measured. 0.1 is what the specification has for each.
+    All losses but the contrast of rows and the predicted uncertainty are off by default: none of the others changed
+    the accuracy. The specification has 0.1 for each.
 
     Parameters
     ----------
@@ -25,12 +25,12 @@ class MVSIBOptions(TrainingOptions):
         Share of the epochs that train the encoders before there are clusters. Without a warm-up the learning rate is
         constant.
     hold : float, default=0.5
-        Share of the epochs with clusters in which rows keep the initial ones, which the encoders learn; then the
-        clusters move with the consensus.
+        Share of the epochs with clusters in which rows keep their initial labels; then k-means of the consensus
+        updates them in each epoch.
     tau : float, default=0.5
         Temperature of all contrasts, at least 0.025.
     n_partners : int, default=15
-        Neighbours of a row that are kept, those that most views name; partners are drawn from them.
+        Neighbours of a row that are kept, those with the largest weights; positives are drawn from them.
     reconstruction_weight : float, default=0.0
         Weight of the reconstruction (Eq. 2).
     row_weight : float, default=1.0
@@ -38,7 +38,7 @@ class MVSIBOptions(TrainingOptions):
     cluster_weight : float, default=0.0
         Weight of the contrast of clusters (Eq. 43).
     doubt_weight : float, default=0.1
-        Weight of the guess at a row's uncertainty (Eq. 45).
+        Weight of the predicted uncertainty (Eq. 45).
     hard_weight : float, default=0.0
         Weight of the push and the pull on hard rows (Eq. 47).
     cross_weight : float, default=0.0
@@ -51,17 +51,17 @@ class MVSIBOptions(TrainingOptions):
     uncertain : float, default=0.3
         Share p_0 of the rows that count as uncertain at first; it falls to nothing (Eq. 13).
     doubt_balance : float, default=0.5
-        Weight of the entropy beside the gap of the memberships (Eq. 11).
+        Weight of the entropy relative to the gap of the memberships (Eq. 11).
     gate : (float, float), default=(0.3, 0.7)
         Mean uncertainties at which the gate begins to open and is open (Eq. 29).
     gate_window : bool, default=False
         Whether it closes again above, as the paper's text asks.
     router : {"rule", "mlp"}, default="rule"
-        What tells false negatives from hard ones.
+        How false negatives are told from hard ones.
     false_mode : {"denominator", "numerator", "both"}, default="denominator"
         Where the weight of false negatives acts: on repulsion, on attraction (Eq. 24), or on both.
     false_mask : float, default=0.1
-        That weight, pi; 1 spares nobody.
+        That weight, pi; 1 changes nothing.
     control : bool, default=True
         Whether the weight is lowered where Theorem A asks for it.
     margin : float, default=0.2

@@ -60,9 +60,6 @@ class MVSIBTask:
 
     Parameters
     ----------
-    network : MVSIBNetwork
-    settings : MVSIBSettings
-    rows : ComparedViews
     pairs : JoinedPairs, optional
         Neighbours, from which positives are drawn; without them a row is its own positive.
     """
@@ -132,8 +129,8 @@ class MVSIBTask:
             near = self.pairs.among(rows, share_of(len(rows), self.collectives))
         tables = joined_tables([*mine.views, mine.consensus, *uncertainty], whole, self.collectives)
         n_views = len(mine.views)
-        everyone = Embedded([], [], list(tables[:n_views]), tables[n_views], present)
-        embedded = EmbeddedBatch(everyone, near.to(self.device), self._idle, self.collectives)
+        whole_batch = Embedded([], [], list(tables[:n_views]), tables[n_views], present)
+        embedded = EmbeddedBatch(whole_batch, near.to(self.device), self._idle, self.collectives)
         if stage == 0:
             terms["rows"] = options.row_weight * warmup_contrast(embedded, options.tau)
         else:

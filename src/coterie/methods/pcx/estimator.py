@@ -13,10 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from coterie.collectives import share_of
-from coterie.data import Scaler, Views
+from coterie.data import Views
 from coterie.data.batches import Batches
 from coterie.engine.device import resolve_device
-from coterie.engine.neighbour_pairs import NeighbourPairs, search_pairs
 from coterie.graph.initial import initial_labels
 from coterie.graph.metric import KINDS, MetricChoice
 from coterie.graph.model import N_NEIGHBORS
@@ -27,21 +26,20 @@ from coterie.methods.pcx.network import PCXNetwork, build_network, draw_network,
 from coterie.methods.pcx.options import PRESETS, PCXOptions, PCXSettings
 from coterie.methods.pcx.training import PCXTask, train
 from coterie.methods.run_setup import ComparedRows, compare_rows
-from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.ops.array_builder import ArrayBuilder
 from coterie.ops.cluster_statistics import NearestRows
 from coterie.ops.distributed_rows import gathered
 from coterie.ops.memberships import calibrated_tau
-from coterie.store import below, versions
+from coterie.store import versions
 
 
 class PCX(StreamClusterer):
     """Deep clustering with slow exemplars (PC-X).
 
-    An auto-encoder learns a code in which a row is near its nearest neighbours; the code is cut into clusters;
-    then code and cluster centres are trained together: the decoder sees each code beside its centre, codes are
-    drawn towards their centres, and the centres follow slowly as moving averages, so that each becomes an
-    exemplar that can be decoded and looked at.
+    An auto-encoder learns a code in which a row is near its nearest neighbours. The partition of the rows' kNN graph,
+    corrected by self-training, gives the initial clusters. Then codes and centroids are trained together: the decoder
+    takes each code with its centroid, codes are drawn towards their centroids, and these follow slowly as moving
+    averages, so that each becomes an exemplar that can be decoded.
 
     Parameters
     ----------
@@ -51,7 +49,7 @@ class PCX(StreamClusterer):
         ``"paper"`` takes what the paper prints wherever a parameter is ``"auto"`` or an option was not given. It is
         there for comparison: those settings lose clusters on most data.
     views : list or mapping, optional
-        Column groups, when one 2-D array holds several views. PCX puts views side by side.
+        Column groups, when one 2-D array holds several views. PCX concatenates views.
     scale : str, list or mapping, default="auto"
         Scaling of each view, one of ``"feature"``, ``"minmax"``, ``"sample"``, ``"none"``. ``"auto"``
         standardises columns of different units and leaves columns of one kind, such as pixels, as they are.
@@ -68,7 +66,7 @@ class PCX(StreamClusterer):
     image_shape : (height, width) or (channels, height, width), optional
         What the columns of a row are, for ``encoder="conv"`` and for reports.
     n_neighbors : int or "auto", default="auto"
-        Nearest neighbours that partners are drawn from; 0 turns everything that needs neighbours off. ``"auto"`` is
+        Nearest neighbours from which positives are drawn; 0 turns off everything that needs neighbours. ``"auto"`` is
         15, and 0 with the paper's preset.
     max_epochs : int or "auto", default="auto"
         Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
@@ -97,7 +95,7 @@ class PCX(StreamClusterer):
     cluster_centers_ : ndarray of shape (n_clusters, n_code)
         The centroids, in the space of the code.
     n_clusters_ : int
-        How many clusters were looked for.
+        How many clusters there are.
     k_choice_ : KChoice or None
         How ``n_clusters="auto"`` came to that number.
     cluster_sizes_ : ndarray of shape (n_clusters,)
@@ -124,7 +122,7 @@ class PCX(StreamClusterer):
     Notes
     -----
     The method is that of "PC-X: Profound Clustering via Slow Exemplars"; the neighbour contrast, the choice of
-    the metric, the graph start, the student and the consistency term are ours. The page on PCX in the
+    the metric, the initial partition, self-training and the consistency term are ours. The page on PCX in the
     documentation has the equations, the corrections and the measurements behind the defaults.
 
     Examples
@@ -205,7 +203,7 @@ class PCX(StreamClusterer):
         rows = compare_rows(data, settings, self.seed_)
         network = draw_network(settings, rows).to(resolve_device(self.device))
         axes = rows.axes(network.space)
-        graph = search_neighbours(rows, axes, settings)
+        graph = rows.search_neighbours(axes, settings.neighbours)
         initial = partition_rows(rows, axes, settings) if settings.options.init == "graph" else None
         task = PCXTask(network, settings, rows.batches, pairs=graph, seed=self.seed_)
         self.history_ = train(task, initial, self._watchers(rows.fingerprint()))
@@ -215,7 +213,7 @@ class PCX(StreamClusterer):
     def _fit_more(self, data: Views) -> None:
         settings, seed = PCXSettings.of(self._resolved()).for_stream(), self.seed_ + len(self.history_)
         rows = compare_rows(data, settings, seed, scaler=self.scaler_, metric=self.metric_)
-        graph = search_neighbours(rows, rows.axes(self.network_.space), settings)
+        graph = rows.search_neighbours(rows.axes(self.network_.space), settings.neighbours)
         task = PCXTask(self.network_, settings, rows.batches, pairs=graph, seed=seed)
         task.started = True
         self._continue_history(train(task, None))
@@ -253,41 +251,20 @@ class PCX(StreamClusterer):
 
     # Saving
 
+    def _named_modules(self) -> dict[str, nn.Module]:
+        return {"network": self.network_}
+
+    def _build_modules(self, values: Mapping[str, Any]) -> None:
+        settings, self.metric_ = PCXSettings.of(self._resolved()), MetricChoice.from_values(values["metric"])
+        self.network_ = build_network(settings, self.metric_.kind, self.n_features_in_)
+
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        values = {
-            "seed": self.seed_,
-            "tau": self.tau_,
-            "inertia": self.inertia_,
-            "history": self.history_,
-            "metric": self.metric_.as_values(),
-            "scale": list(self.scaler_.modes_),
-        }
-        arrays = module_arrays("network.", self.network_)
-        arrays |= {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
-        arrays |= {"labels": self.labels_, "exemplar_indices": self.exemplar_indices_}
-        return values, arrays
+        values, arrays = super()._pack()
+        return values | {"inertia": self.inertia_, "metric": self.metric_.as_values()}, arrays
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        self.seed_, self.tau_, self.inertia_ = values["seed"], values["tau"], values["inertia"]
-        self.history_ = values["history"]
-        self.metric_ = MetricChoice.from_values(values["metric"])
-        self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
-        with unfilled():
-            settings = PCXSettings.of(self._resolved())
-            self.network_ = build_network(settings, self.metric_.kind, self.n_features_in_)
-        load_arrays("network.", self.network_, arrays)
-        self.network_.to(resolve_device(self.device))
-        self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]
-        self._describe()
-
-
-def search_neighbours(
-    rows: ComparedRows, axes: Callable[[Tensor], Tensor], settings: PCXSettings
-) -> NeighbourPairs | None:
-    """Return the kNN graph of the rows along their axes, from which positives are drawn; None where it is off."""
-    if settings.options.neighbor_weight == 0:
-        return None
-    return search_pairs(rows.batches, axes, settings.n_neighbors, rows.generator)
+        super()._unpack(values, arrays)
+        self.inertia_ = values["inertia"]
 
 
 def partition_rows(rows: ComparedRows, axes: Callable[[Tensor], Tensor], settings: PCXSettings) -> np.ndarray:
@@ -318,8 +295,8 @@ def label_rows(network: PCXNetwork, batches: Batches) -> tuple[np.ndarray, float
         labels.add(nearest.indices)
         inertia += float(nearest.values.double().sum())
         exemplars.add(distances)
-    everyone = gathered(labels.joined(), n_rows, collectives)
-    return everyone, collectives.sum(inertia), exemplars.over(collectives)
+    labels_of_all = gathered(labels.joined(), n_rows, collectives)
+    return labels_of_all, collectives.sum(inertia), exemplars.over(collectives)
 
 
 def membership_tau(task: PCXTask, sample: Tensor, labels: np.ndarray) -> float:

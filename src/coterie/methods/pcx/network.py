@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,18 +15,14 @@ from coterie.data.batches import Batches
 from coterie.errors import InputError
 from coterie.graph.metric import MetricSpace
 from coterie.methods.pcx.options import PCXSettings
-from coterie.methods.run_setup import ComparedRows
-from coterie.nn.autoencoder import as_image_shape, check_code, conv_pair, initialise, mlp_pair
+from coterie.methods.run_setup import ComparedRows, check_image_shape
+from coterie.nn.autoencoder import check_code, conv_pair, initialise, mlp_pair
 from coterie.nn.forward import passes
 from coterie.ops.distances import exact_distances, squared_distances
 
 
 class CIUnit(nn.Module):
     """Centroid-Integration Unit, Eq. 3: one linear layer on the code concatenated with its centroid.
-
-    Parameters
-    ----------
-    n_code : int
 
     Examples
     --------
@@ -63,7 +58,6 @@ class PCXNetwork(nn.Module):
         The scale of the decoder's output.
     encoder, decoder : Module
         (b, D) to (b, d) and back.
-    n_clusters, n_code : int
     ci_unit : bool
         False removes the unit (ablation).
     logits : bool
@@ -163,14 +157,7 @@ def _autoencoder(settings: PCXSettings, n_features: int) -> tuple[nn.Module, nn.
         return copy.deepcopy(encoder[0]), copy.deepcopy(encoder[1])
     if encoder == "mlp":
         return mlp_pair(n_features, tuple(settings.hidden), n_code)
-    if settings.image_shape is None:
-        raise InputError("encoder='conv' needs image_shape=(height, width) or (channels, height, width).")
-    shape = as_image_shape(settings.image_shape)
-    if math.prod(shape) != n_features:
-        raise InputError(
-            f"image_shape={shape} has {math.prod(shape)} pixels, but rows have {n_features} features."
-        )
-    return conv_pair(shape, n_code)
+    return conv_pair(check_image_shape("encoder", settings.image_shape, n_features), n_code)
 
 
 @torch.no_grad()

@@ -133,3 +133,8 @@ class PCXSettings(MetricSettings):
     hidden: Sequence[int]
     n_code: int
     image_shape: Sequence[int] | None
+
+    @property
+    def neighbours(self) -> int:
+        """How many neighbours to search: none where their contrast has no weight."""
+        return self.n_neighbors if self.options.neighbor_weight > 0 else 0

@@ -109,10 +109,8 @@ class SelfTrainingTask:
         Maps the scaled views of rows to the model's inputs (b, D).
     labels : Tensor of shape (n,)
         Initial labels.
-    n_clusters : int
     n_supervised : int
         Epochs that fit the initial labels.
-    batches : Batches
     generator : torch.Generator
         Draws the random directions.
     """
@@ -202,13 +200,10 @@ def self_train(
     labels : Tensor of shape (n,)
     inputs : callable
         Maps the scaled views of rows to the classifier's inputs (b, D).
-    batches : Batches
     pairs : Pairs
         Neighbours, from which positives are drawn.
     widths : sequence of int
         Of the classifier's layers, from D to k.
-    n_epochs : int
-    generator : torch.Generator
     """
     with torch.random.fork_rng(devices=[]):  # layers draw from the global generator as they are made
         model = mlp(widths)

@@ -89,12 +89,8 @@ class PCXTask:
 
     Parameters
     ----------
-    network : PCXNetwork
-    settings : PCXSettings
-    batches : Batches
     pairs : Pairs, optional
         Neighbours, from which positives are drawn.
-    seed : int
 
     Attributes
     ----------

@@ -13,13 +13,12 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
+from torch import Tensor, nn
 
 from coterie.collectives import share_of
-from coterie.data import Scaler, Views
+from coterie.data import Views
 from coterie.data.batches import Batches
 from coterie.engine.device import resolve_device
-from coterie.engine.neighbour_pairs import NeighbourPairs, search_pairs
 from coterie.errors import InputError
 from coterie.graph.metric import KINDS, MetricChoice
 from coterie.methods.deep import TRAINING_RULES, StreamClusterer
@@ -37,28 +36,27 @@ from coterie.methods.sscnet.network import (
 )
 from coterie.methods.sscnet.options import SSCNetOptions, SSCNetSettings
 from coterie.methods.sscnet.training import SSCNetTask, partition_landmarks, train
-from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.ops.array_builder import ArrayBuilder
 from coterie.ops.cluster_statistics import NearestRows
 from coterie.ops.distances import squared_distances
 from coterie.ops.distributed_rows import gathered
 from coterie.ops.memberships import calibrated_tau
-from coterie.store import below, versions
+from coterie.store import versions
 
 
 class SSCNet(StreamClusterer):
     """Subspace clustering by learned sparse codes, a spectral embedding of landmarks, and a classifier.
 
-    Blocks of unrolled linearised ADMM write each row in a few atoms of a learned dictionary; a graph of some
-    landmarks' codes is embedded by descent over orthonormal columns and cut; a small network learns to place any
-    row in that embedding and to name its cluster, so that a new row needs one forward pass and no graph.
+    Blocks of unrolled linearised ADMM code each row by a few atoms of a learned dictionary. A graph of landmarks has
+    a spectral embedding, by descent over orthonormal columns, and clusters. A small network learns the embedding and
+    the cluster of any row, so that a new row needs one forward pass and no graph.
 
     Parameters
     ----------
     n_clusters : int or "auto", default=8
         How many clusters to find; ``"auto"`` asks `coterie.choose_k`.
     views : list or mapping, optional
-        Column groups, when one 2-D array holds several views. SSCNet puts views side by side.
+        Column groups, when one 2-D array holds several views. SSCNet concatenates views.
     scale : str, list or mapping, default="auto"
         Scaling of each view, one of ``"feature"``, ``"minmax"``, ``"sample"``, ``"none"``. ``"auto"``
         standardises columns of different units and leaves columns of one kind, such as pixels, as they are.
@@ -75,7 +73,7 @@ class SSCNet(StreamClusterer):
     n_landmarks : int, default=1500
         Rows whose graph is cut; at most all rows.
     n_neighbors : int, default=15
-        Nearest neighbours that partners are drawn from; 0 turns the contrast and the choice of the start off.
+        Nearest neighbours from which positives are drawn; 0 turns off the contrast and the initial partition.
     max_epochs : int or "auto", default="auto"
         Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
     batch_size : int, default=256
@@ -99,20 +97,20 @@ class SSCNet(StreamClusterer):
     exemplar_indices_ : ndarray of shape (n_clusters,)
         The rows that the network places nearest to the centres of the clusters.
     atoms_ : ndarray of shape (n_atoms, D), or a list of them, one per view
-        What each entry of a code adds to a row.
+        The atoms of the dictionary, in input space.
     atom_use_ : ndarray of shape (n_clusters, n_atoms)
         Mean absolute weight of each atom in the codes of each cluster.
     sparsity_ : ndarray of shape (n,)
         Share of the entries of each row's code that are zero.
     reconstruction_ : ndarray of shape (n,)
-        What the dictionary leaves of each row, as a share of its length.
+        Length of each row's residual, relative to that of the row.
     landmark_graph_ : sparse matrix of shape (n_landmarks, n_landmarks)
         The symmetric graph of the landmarks.
     landmark_places_ : ndarray of shape (n_landmarks, n_clusters)
         Their rows of the spectral embedding, of unit length.
     landmark_labels_ : ndarray of shape (n_landmarks,)
     n_clusters_ : int
-        How many clusters were looked for.
+        How many clusters there are.
     k_choice_ : KChoice or None
         How ``n_clusters="auto"`` came to that number.
     cluster_sizes_ : ndarray of shape (n_clusters,)
@@ -141,8 +139,8 @@ class SSCNet(StreamClusterer):
     -----
     The method is that of "SSCNet: learning-based subspace clustering" with the landmarks of our specification: the
     printed embedding of each batch cannot be compared with another's. The neighbour contrast, the choice of the
-    metric and of the start are ours. In `partial_fit` the landmarks stay the rows they are, and vote on the new ones.
-    The page on SSCNet in the documentation has the equations, the corrections and the measurements behind the
+    metric and the initial partition are ours. In `partial_fit` the landmarks stay the same rows, and label the new
+    ones. The page on SSCNet in the documentation has the equations, the corrections and the measurements behind the
     defaults.
 
     Examples
@@ -228,7 +226,8 @@ class SSCNet(StreamClusterer):
         settings = SSCNetSettings.of(self._resolved())
         rows = compare_rows(data, settings, self.seed_)
         modules = draw_modules(settings, rows).to(resolve_device(self.device))
-        graph = search_neighbours(rows, modules, settings)
+        axes = rows.axes(modules.network.projection.space)
+        graph = rows.search_neighbours(axes, settings.n_neighbors)
         initial = partition_landmarks(modules.network, rows.batches, settings, self.seed_)
         task = SSCNetTask(modules, settings, rows.batches, pairs=graph, seed=self.seed_)
         self.history_ = train(task, initial, self._watchers(rows.fingerprint()))
@@ -238,7 +237,8 @@ class SSCNet(StreamClusterer):
     def _fit_more(self, data: Views) -> None:
         settings, seed = SSCNetSettings.of(self._resolved()).for_stream(), self.seed_ + len(self.history_)
         rows = compare_rows(data, settings, seed, scaler=self.scaler_, metric=self.metric_)
-        graph = search_neighbours(rows, self.modules_, settings)
+        axes = rows.axes(self.modules_.network.projection.space)
+        graph = rows.search_neighbours(axes, settings.n_neighbors)
         task = SSCNetTask(self.modules_, settings, rows.batches, pairs=graph, seed=seed)
         loop = make_loop(task)
         loop.run()
@@ -303,49 +303,28 @@ class SSCNet(StreamClusterer):
 
     # Saving
 
+    _saved: ClassVar[tuple[str, ...]] = (
+        "labels_",
+        "exemplar_indices_",
+        "sparsity_",
+        "reconstruction_",
+        "atom_use_",
+    )
+
+    def _named_modules(self) -> dict[str, nn.Module]:
+        return self.modules_.named()
+
+    def _build_modules(self, values: Mapping[str, Any]) -> None:
+        settings, self.metric_ = (
+            SSCNetSettings.of(self._resolved()),
+            MetricChoice.from_values(values["metric"]),
+        )
+        self.modules_ = build_modules(settings, self.metric_.kind, self.n_features_in_, values["landmarks"])
+
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        values = {
-            "seed": self.seed_,
-            "tau": self.tau_,
-            "history": self.history_,
-            "metric": self.metric_.as_values(),
-            "scale": list(self.scaler_.modes_),
-            "landmarks": len(self.modules_.landmarks.rows),
-        }
-        arrays = {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
-        for name, module in self.modules_.named().items():
-            arrays |= module_arrays(f"{name}.", module)
-        arrays |= {
-            "labels": self.labels_,
-            "exemplar_indices": self.exemplar_indices_,
-            "sparsity": self.sparsity_,
-            "reconstruction": self.reconstruction_,
-            "atom_use": self.atom_use_,
-        }
-        return values, arrays
-
-    def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        self.seed_, self.tau_, self.history_ = values["seed"], values["tau"], values["history"]
-        self.metric_ = MetricChoice.from_values(values["metric"])
-        self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
-        with unfilled():
-            settings = SSCNetSettings.of(self._resolved())
-            modules = build_modules(settings, self.metric_.kind, self.n_features_in_, values["landmarks"])
-        for name, module in modules.named().items():
-            load_arrays(f"{name}.", module, arrays)
-        self.modules_ = modules.to(resolve_device(self.device))
-        self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]
-        self.sparsity_, self.reconstruction_ = arrays["sparsity"], arrays["reconstruction"]
-        self.atom_use_ = arrays["atom_use"]
-        self._describe()
-
-
-def search_neighbours(
-    rows: ComparedRows, modules: Modules, settings: SSCNetSettings
-) -> NeighbourPairs | None:
-    """Return the kNN graph of the rows, from which positives are drawn; None where it is off."""
-    axes = rows.axes(modules.network.projection.space)
-    return search_pairs(rows.batches, axes, settings.n_neighbors, rows.generator)
+        values, arrays = super()._pack()
+        landmarks = len(self.modules_.landmarks.rows)
+        return values | {"metric": self.metric_.as_values(), "landmarks": landmarks}, arrays
 
 
 @dataclass(frozen=True)
@@ -374,12 +353,12 @@ def label_rows(modules: Modules, batches: Batches) -> Labelled:
         use.index_add_(0, clusters, part.codes.abs().double())
         distances = squared_distances(F.normalize(part.places, dim=1), centers)
         exemplars.add(distances.masked_fill(F.one_hot(clusters, k) == 0, torch.inf))
-    everyone, zeros, left = (
+    labels_of_all, zeros, residuals = (
         gathered(mine.joined(), n_rows, collectives) for mine in (labels, sparsity, errors)
     )
-    counts = np.bincount(everyone, minlength=k)
+    counts = np.bincount(labels_of_all, minlength=k)
     mean_use = collectives.sum(use).cpu().numpy() / np.maximum(counts, 1)[:, None]
-    return Labelled(everyone, exemplars.over(collectives), zeros, left, mean_use.astype(np.float32))
+    return Labelled(labels_of_all, exemplars.over(collectives), zeros, residuals, mean_use.astype(np.float32))
 
 
 def membership_tau(task: SSCNetTask, sample: Tensor, labels: np.ndarray) -> float:

@@ -24,37 +24,19 @@ _SETTLED = 1e-4
 
 @dataclass(frozen=True)
 class Refresh:
-    """Figures of a refresh of the landmarks.
+    """Figures of a refresh of the landmarks."""
 
-    Attributes
-    ----------
-    trace : float
-        tr(Y' L Y).
-    components : int
-        Connected components of the graph.
-    changed : float
-        Share of the landmarks whose cluster changed.
-    """
-
-    trace: float
-    components: int
-    changed: float = 1.0
+    trace: float  # tr(Y' L Y)
+    components: int  # connected components of the graph
+    changed: float = 1.0  # share of the landmarks whose cluster changed
 
 
 @dataclass(frozen=True)
 class Votes:
-    """The nearest landmarks of rows and their weights (Nyström's extension, spec 2.8).
+    """The nearest landmarks of rows and their weights (Nyström's extension, spec 2.8)."""
 
-    Attributes
-    ----------
-    numbers : Tensor of shape (b, N)
-        The nearest landmarks.
-    weights : Tensor of shape (b, N)
-        Rows sum to one.
-    """
-
-    numbers: Tensor
-    weights: Tensor
+    numbers: Tensor  # (b, N): the nearest landmarks
+    weights: Tensor  # (b, N): rows sum to one
 
     def mean(self, values: Tensor) -> Tensor:
         """Return the weighted mean of the landmarks' values (n, c), (b, c)."""

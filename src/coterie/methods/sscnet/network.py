@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,14 +13,13 @@ import torch
 from torch import Tensor, nn
 
 from coterie.data.batches import Batches
-from coterie.errors import InputError
 from coterie.graph.projected import ProjectedRows
-from coterie.methods.run_setup import ComparedRows
+from coterie.methods.run_setup import ComparedRows, check_image_shape
 from coterie.methods.sscnet.blocks import Coded, SparseCoder
 from coterie.methods.sscnet.dictionaries import make_dictionary
 from coterie.methods.sscnet.landmarks import Landmarks
 from coterie.methods.sscnet.options import SSCNetSettings
-from coterie.nn.autoencoder import as_image_shape, initialise, mlp
+from coterie.nn.autoencoder import initialise, mlp
 from coterie.nn.forward import FORWARD_ROWS, passes
 from coterie.ops.stiefel import EigenLayers
 
@@ -41,10 +39,8 @@ class SSCNetwork(nn.Module):
     ----------
     projection : ProjectedRows
         The metric and the principal axes of the rows.
-    coder : SparseCoder
     n_embedding : int
         p, width of the embedding in which neighbours attract each other.
-    n_clusters : int
 
     Attributes
     ----------
@@ -100,7 +96,9 @@ class Modules:
 
 def build_modules(settings: SSCNetSettings, kind: str, n_features: int, n_landmarks: int) -> Modules:
     """Return the modules with all their buffers, untrained."""
-    image_shape = _image_shape(settings, n_features)
+    image_shape = None
+    if settings.dictionary == "conv":
+        image_shape = check_image_shape("dictionary", settings.image_shape, n_features)
     k, n_blocks, options = settings.n_clusters, settings.n_blocks, settings.options
     projection = ProjectedRows(kind, n_features, None if image_shape is not None else AXES)
     with torch.random.fork_rng(devices=[]):  # layers draw from the global generator as they are made
@@ -130,38 +128,14 @@ def draw_modules(settings: SSCNetSettings, rows: ComparedRows) -> Modules:
     return modules
 
 
-def _image_shape(settings: SSCNetSettings, n_features: int) -> tuple[int, int, int] | None:
-    """Return the shape of the images of a convolutional dictionary, None for the others."""
-    if settings.dictionary != "conv":
-        return None
-    if settings.image_shape is None:
-        raise InputError("dictionary='conv' needs image_shape=(height, width) or (channels, height, width).")
-    shape = as_image_shape(settings.image_shape)
-    if math.prod(shape) != n_features:
-        raise InputError(
-            f"image_shape={shape} has {math.prod(shape)} pixels, but rows have {n_features} features."
-        )
-    return shape
-
-
 class Predictions(NamedTuple):
-    """What the network predicts for rows.
+    """What the network predicts for rows."""
 
-    Attributes
-    ----------
-    codes : Tensor of shape (b, m)
-    embedding : Tensor of shape (b, p)
-    places : Tensor of shape (b, k)
-    logits : Tensor of shape (b, k)
-    errors : Tensor of shape (b,)
-        Length of the residual relative to that of the row.
-    """
-
-    codes: Tensor
-    embedding: Tensor
-    places: Tensor
-    logits: Tensor
-    errors: Tensor
+    codes: Tensor  # (b, m)
+    embedding: Tensor  # (b, p)
+    places: Tensor  # (b, k)
+    logits: Tensor  # (b, k)
+    errors: Tensor  # (b,): length of the residual relative to that of the row
 
 
 @torch.no_grad()

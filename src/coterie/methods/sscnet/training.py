@@ -42,16 +42,10 @@ _LEAST_SPREAD = 1e-12
 
 @dataclasses.dataclass(frozen=True)
 class InitialPartition:
-    """The landmarks and their labels in the partition of the rows' kNN graph.
+    """The landmarks and their labels in the partition of the rows' kNN graph."""
 
-    Attributes
-    ----------
-    rows : Tensor of shape (l, D)
-    labels : Tensor of shape (l,) or None
-        None where neighbours are off: then the landmarks' own graph gives the clusters.
-    """
-
-    rows: Tensor
+    rows: Tensor  # (l, D)
+    # (l,): none where neighbours are off: then the landmarks' own graph gives the clusters
     labels: Tensor | None
 
 
@@ -121,12 +115,8 @@ class SSCNetTask:
 
     Parameters
     ----------
-    modules : Modules
-    settings : SSCNetSettings
-    batches : Batches
     pairs : Pairs, optional
         Neighbours, from which positives are drawn.
-    seed : int
     """
 
     def __init__(
@@ -174,8 +164,8 @@ class SSCNetTask:
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], None]:
         """Return the losses of the modules whose turn it is (Algorithm 1)."""
         options, network = self.options, self.network
-        everyone = batch.with_partners()
-        x = network.projection(self._tensor(everyone.views))
+        both = batch.with_partners()  # rows and positives
+        x = network.projection(self._tensor(both.views))
         codes = network.coder.codes(x)
         embedded = network.embed(codes)
         n_mine = len(batch.own)  # they come first; positives are not decoded
@@ -183,14 +173,14 @@ class SSCNetTask:
         mine = objective.coding_figures(x[:n_mine], decoded, codes[:n_mine])
         terms = {}
         if batch.partners is not None:
-            own, theirs = joined(embedded, everyone, self.collectives).chunk(2)
+            own, theirs = joined(embedded, both, self.collectives).chunk(2)
             contrast = neighbour_contrast(own, theirs, self.collectives)
             terms["contrast"] = options.neighbor_weight * contrast
         figures = joined(mine.detach(), batch, self.collectives)
         weights = of_share(objective.coding_weights(figures, options.sparsity), batch)
         terms["coding"] = options.coding_weight * batch.part * objective.coding_loss(mine, weights)
         if not self.epochs.in_warmup(self._epoch):
-            terms |= self._later_terms(codes, embedded, everyone)
+            terms |= self._later_terms(codes, embedded, both)
         self._step += 1
         return {"loss": torch.stack(list(terms.values())).sum(), **terms}, None
 
