@@ -8,7 +8,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ from benchmarks.records import measured, measured_apart, save_record
 from benchmarks.speed import BATCH, seconds
 from benchmarks.views import CLUSTERS, WIDTHS, write_views
 from coterie import MVSIB, as_views
+from coterie.engine.loop import Callback
 from coterie.methods.mvsib.network import AXES
+from coterie.methods.mvsib.training import MVSIBTask
 from coterie.metrics import accuracy
 from coterie.nn.autoencoder import mlp
 
@@ -95,14 +97,13 @@ def run_contrast_speed(n_rows: int = 10_000, rounds: int = 3) -> None:
 class _Timed(MVSIB):
     """MVSIB that notes when its epochs begin and end, in CPU seconds of the process."""
 
-    def _make_task(self, params: Mapping[str, Any], parts: Any) -> Any:
-        task = super()._make_task(params, parts)
+    def _watchers(self, fingerprint: list[Any]) -> list[Callback]:
         self.began_ = time.process_time()
-        return task
+        return super()._watchers(fingerprint)
 
-    def _conclude(self, parts: Any, task: Any) -> None:
+    def _label(self, task: MVSIBTask) -> None:
         self.ended_ = time.process_time()
-        super()._conclude(parts, task)
+        super()._label(task)
 
 
 def run_contrast_growth(sizes: Sequence[int], epochs: int) -> None:

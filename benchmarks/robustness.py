@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ from benchmarks.sets import SETS, cut_classes
 from coterie import MVSIB, as_views
 from coterie.data import Views
 from coterie.errors import InputError
-from coterie.methods.mvsib.fitting import Parts
 from coterie.methods.mvsib.training import MVSIBTask
 from coterie.methods.registry import find_method
 from coterie.metrics import accuracy, matching
@@ -42,8 +42,8 @@ def run_robustness(
             case = _case(estimator, params, {"data": name, "seed": seed, "params": params, **noise})
             if is_recorded("robustness", case):
                 continue
-            model = disturbed(make(estimator, len(np.unique(truth)), random_state=seed, **params), share)
-            with measured() as costs:
+            model = make(estimator, len(np.unique(truth)), random_state=seed, **params)
+            with measured() as costs, disturbed(share):
                 model.fit(given)
             score = round(accuracy(truth, model.labels_), 4)
             save_record("robustness", {**case, "accuracy": score, **costs})
@@ -59,28 +59,30 @@ def _noises(views: Views, seed: int) -> Iterator[tuple[dict[str, Any], Views, fl
         yield {"noise": "first view", "share": share, "level": level}, noisy, 0.0
 
 
-def disturbed(model: MVSIB, share: float) -> MVSIB:
-    """Replace a share of every row's neighbours at random in each epoch after the warm-up."""
-    make_task = model._make_task
+@contextmanager
+def disturbed(share: float) -> Iterator[None]:
+    """Replace a share of every row's neighbours at random in each epoch with clusters of a fit in the block."""
+    if share == 0:
+        yield
+        return
+    begin = MVSIBTask.begin_epoch
+    tables: list[np.ndarray] = []
 
-    def make_disturbed(params: Mapping[str, Any], parts: Parts) -> MVSIBTask:
-        task = make_task(params, parts)
-        begin, pairs = task.begin_epoch, task.pairs
+    def begin_epoch(task: MVSIBTask, epoch: int) -> None:
+        pairs = task.pairs
         assert pairs is not None
-        tables = pairs._tables
+        if not tables:
+            tables.extend(pairs._tables)
+        if not task.epochs.in_warmup(epoch):
+            rng = np.random.default_rng([task.seed, epoch])
+            pairs._tables = [_replaced(table, share, rng) for table in tables]
+        begin(task, epoch)
 
-        def begin_epoch(epoch: int) -> None:
-            if not task.settings.in_warmup(epoch):
-                rng = np.random.default_rng([task.seed, epoch])
-                pairs._tables = [_replaced(table, share, rng) for table in tables]
-            begin(epoch)
-
-        task.begin_epoch = begin_epoch  # type: ignore[method-assign]
-        return task
-
-    if share > 0:
-        model._make_task = make_disturbed  # type: ignore[method-assign]
-    return model
+    MVSIBTask.begin_epoch = begin_epoch  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        MVSIBTask.begin_epoch = begin  # type: ignore[method-assign]
 
 
 def _replaced(table: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:

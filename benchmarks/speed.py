@@ -65,9 +65,9 @@ def epoch_flops(n_rows: int, partners: bool) -> float:
 
 def pcx_epoch_seconds(rows: Any, n_epochs: int, **params: Any) -> float:
     """Return the fastest epoch of a PCX fit in its cluster phase, the dearer one."""
-    # Without a student, after which the cluster phase no longer looks at partners.
+    # Without self-training, after which the cluster stage has no positives.
     model = make(
-        PCX, 10, max_epochs=n_epochs, warmup=0.0, init="kmeans", student=0.0, hold=0.0, burn_in=0.0,
+        PCX, 10, max_epochs=n_epochs, warmup=0.0, init="kmeans", self_training=0.0, hold=0.0, burn_in=0.0,
         metric="euclidean", scale="none", hidden=HIDDEN, batch_size=BATCH, random_state=0, **params,
     )  # fmt: skip
     return min(record["seconds"] for record in model.fit(rows).history_)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from coterie.methods.mvsib.settings import Settings
+from coterie.methods.mvsib.options import MVSIBSettings
 from coterie.methods.run_setup import RunSettings
 
 torch.set_num_threads(1)
@@ -29,6 +29,6 @@ def checkpoint_every_epoch(monkeypatch):
 @pytest.fixture
 def short_training(monkeypatch):
     """Pages show defaults; in their tests a short training will do."""
-    for settings_of_runs in (RunSettings, Settings):
+    for settings_of_runs in (RunSettings, MVSIBSettings):
         monkeypatch.setattr(settings_of_runs, "least_steps", 40)
         monkeypatch.setattr(settings_of_runs, "enough_epochs", 4)

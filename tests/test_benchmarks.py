@@ -26,7 +26,7 @@ from scipy import sparse
 from coterie import as_views, choose_k
 from coterie.errors import InputError
 from coterie.methods.fucsmf.problem import AnchorGraph
-from coterie.methods.mvsib.settings import Settings
+from coterie.methods.mvsib.options import MVSIBSettings
 from coterie.methods.run_setup import RunSettings
 
 SHORT = {"max_epochs": 2, "hidden": [16]}
@@ -124,8 +124,8 @@ def test_missing_and_corrupt_views_are_measured_and_resumed(results, tmp_path, m
 def test_missing_views_are_measured_for_another_method_in_a_file_of_its_own(results, tmp_path, monkeypatch):
     monkeypatch.setitem(views.SETS, "small", SmallSet())
     monkeypatch.setattr(views, "RATES", (0.0, 0.5))
-    monkeypatch.setattr(Settings, "least_steps", 40)
-    monkeypatch.setattr(Settings, "enough_epochs", 20)
+    monkeypatch.setattr(MVSIBSettings, "least_steps", 40)
+    monkeypatch.setattr(MVSIBSettings, "enough_epochs", 20)
     for _ in range(2):
         views.run_missing(["small"], [0], tmp_path, "mvsib")
     gaps = records.read_records("missing-mvsib")

@@ -136,3 +136,26 @@ def test_the_walk_through_a_report_has_every_part_of_it():
     }
     assert len(headings) > 12
     assert sorted(heading for heading in headings if heading.lower() not in page.lower()) == []
+
+
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+
+
+@pytest.mark.parametrize("method", ["PCX", "SSCNet", "MVSIB"])
+def test_the_walk_of_a_fit_has_the_calls_of_the_code_in_their_order(method):
+    lines = [line.strip("| \n").split(" | ") for line in ARCHITECTURE.read_text().splitlines()]
+    column = next(line for line in lines if line[0].strip() == "phase").index(method)
+    phases = ("compare", "graph", "partition", "train", "label", "describe")
+    table = {line[0]: re.findall(r"`(\w+)`", line[column]) for line in lines if line[0] in phases}
+    assert tuple(table) == phases
+    source = ast.parse((ROOT / f"src/coterie/methods/{method.lower()}/estimator.py").read_text())
+    fit = next(node for node in ast.walk(source) if isinstance(node, ast.FunctionDef) and node.name == "_fit")
+    plumbing = {"of", "to", "_resolved", "resolve_device", "_watchers", "fingerprint"}
+    calls = sorted(
+        (node.end_lineno, node.end_col_offset, getattr(node.func, "attr", getattr(node.func, "id", "")))
+        for node in ast.walk(fit)
+        if isinstance(node, ast.Call)
+    )
+    assert [name for *_, name in calls if name not in plumbing] == [
+        name for names in table.values() for name in names
+    ]

@@ -1,6 +1,7 @@
 """Every example of the gallery runs to its end and makes a picture."""
 
 import runpy
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -16,10 +17,10 @@ def test_there_are_at_least_eight_examples():
     assert len(EXAMPLES) >= 8
 
 
-def in_haste(cls, params, *rest, _resolve=RunSettings.resolve.__func__, **known):
+def six_epochs(settings, per_epoch, _epochs=RunSettings.epochs):
     """Train for six epochs at most: the site itself is built with those that an example asks for."""
-    most = params["max_epochs"] if isinstance(params["max_epochs"], int) else 6
-    return _resolve(cls, {**params, "max_epochs": min(6, most)}, *rest, **known)
+    most = settings.max_epochs if isinstance(settings.max_epochs, int) else 6
+    return _epochs(replace(settings, max_epochs=min(6, most)), per_epoch)
 
 
 def of_few_numbers(graph, tried, _figures=clusters.count_figures, **options):
@@ -30,7 +31,7 @@ def of_few_numbers(graph, tried, _figures=clusters.count_figures, **options):
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_runs_and_makes_a_picture(example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(RunSettings, "resolve", classmethod(in_haste))
+    monkeypatch.setattr(RunSettings, "epochs", six_epochs)
     monkeypatch.setattr(clusters, "count_figures", of_few_numbers)
     plt.switch_backend("agg")
     try:

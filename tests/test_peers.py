@@ -164,7 +164,7 @@ def test_the_rate_of_steps_is_that_of_their_matrix_products():
     plain = Loop.step
     with limit._watched(limit._counted) as work:
         make(
-            PCX, 3, max_epochs=2, hidden=(8,), student=0.0, n_neighbors=0, init="kmeans", random_state=0
+            PCX, 3, max_epochs=2, hidden=(8,), self_training=0.0, n_neighbors=0, init="kmeans", random_state=0
         ).fit(rows)
     assert Loop.step is plain
     assert len(work) == 4  # two batches in each epoch

@@ -1,6 +1,7 @@
 """Parameters and options: how many there are, where they went, and what a preset may decide."""
 
 import copy
+import dataclasses
 import inspect
 import json
 import pickle
@@ -23,7 +24,7 @@ from coterie import (
     SSCNet,
 )
 from coterie.cli.arguments import read_settings
-from coterie.methods.moved import GONE
+from coterie.methods.moved import ARRAYS, GONE
 from coterie.methods.registry import METHODS
 from coterie.store import read_archive, write_archive
 
@@ -89,6 +90,58 @@ def test_options_are_frozen_and_copies_remember_what_was_given():
         PCX().set_params(options__taau=1)
 
 
+def test_replacing_one_value_leaves_the_others_not_given():
+    changed = dataclasses.replace(PCXOptions(tau=1.0), hold=0.25)
+    assert changed.given() == {"hold": 0.25, "tau": 1.0}
+    assert PCX(preset="paper", options=changed).get_params()["options__warmup"] == 0.0
+
+
+@pytest.mark.parametrize("estimator", WITH_OPTIONS)
+def test_parameters_that_are_set_to_those_of_another_model_give_the_same_model(estimator):
+    assert estimator().set_params(**estimator().get_params()).options is None
+    name, value = next(
+        (name, value) for name, value in estimator._options().get_params().items() if isinstance(value, float)
+    )
+    model = estimator(options=estimator._options(**{name: value}))
+    again = estimator().set_params(**model.get_params())
+    assert again.options.given() == {name: value}
+    assert again.set_params(**{**again.get_params(), f"options__{name}": value / 2}).options.given() == {
+        name: value / 2
+    }
+
+
+def test_an_option_with_another_name_says_so(tmp_path):
+    with pytest.raises(InputError) as caught:
+        PCXOptions(student=0.5)
+    assert str(caught.value) == "student is now called self_training: PCXOptions(self_training=0.5)."
+    with pytest.raises(InputError, match="student is now called self_training"):
+        PCX().set_params(options__student=0.5)
+    with pytest.raises(InputError) as caught:
+        PCX(student=0.5)
+    assert str(caught.value) == "student is now an option: PCX(options=PCXOptions(self_training=0.5))."
+    with pytest.raises(InputError, match=r"options.student is now called options.self_training"):
+        read_settings(PCX, ["options.student=0.5"])
+
+
+@pytest.mark.parametrize("estimator", [PCX, SSCNet, MVSIB])
+def test_a_model_with_the_names_of_before_is_loaded(estimator, tmp_path):
+    own = {key: value for key, value in SMALL.items() if key in estimator._get_param_names()}
+    X = rows()
+    model = estimator(3, **own).fit(X)
+    model.save(tmp_path / "m")
+    manifest, arrays = read_archive(tmp_path / "m")
+    for old, new in ARRAYS.get(estimator.__name__, {}).items():
+        assert any(name.startswith(new) for name in arrays)
+        arrays = {name.replace(new, old): array for name, array in arrays.items()}
+    if estimator is PCX:
+        manifest["params"]["options"] = {"student": 0.5}
+    write_archive(tmp_path / "m", manifest, arrays)
+    again = coterie.load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict(X), model.labels_)
+    if estimator is PCX:
+        assert again.options.given() == {"self_training": 0.5}
+
+
 def test_a_bad_option_is_one_sentence_in_fit():
     for options, sentence in (
         (PCXOptions(tau=0), "tau=0 does not fit PCXOptions: it must be a number above 0"),
@@ -102,7 +155,11 @@ def test_a_bad_option_is_one_sentence_in_fit():
 def test_a_preset_decides_what_was_not_given_and_nothing_else():
     paper = PCX(preset="paper")._resolved()
     assert (paper["learning_rate"], paper["n_neighbors"], paper["scale"]) == (5e-4, 0, "none")
-    assert (paper["options"].tau, paper["options"].student, paper["options"].smoothing) == (5.0, 0.0, 5.0)
+    assert (paper["options"].tau, paper["options"].self_training, paper["options"].smoothing) == (
+        5.0,
+        0.0,
+        5.0,
+    )
     usual = PCX()._resolved()
     assert (usual["learning_rate"], usual["n_neighbors"], usual["options"]) == (1e-3, 15, PCXOptions())
     # Equal to the defaults, and given all the same.

@@ -13,7 +13,7 @@ from torch import nn
 from coterie import MVSIB, PCX, LargeMvCNet, as_views
 from coterie.collectives import ALONE
 from coterie.methods.registry import find_method
-from coterie.methods.trained import make_loop
+from coterie.methods.run_setup import make_loop
 
 MODULES = {"cluster_weight": 0.1, "hard_weight": 0.1, "cross_weight": 0.1, "minority_weight": 0.1}
 
@@ -33,27 +33,21 @@ def two_views(n=150, missing=False):
 def collectives_of_threads(monkeypatch):
     """Let every thread have collectives of its own, set in `local.collectives`."""
     local = threading.local()
-    for name in ("pcx", "sscnet", "mvsib"):
-        module = importlib.import_module(f"coterie.methods.{name}.fitting")
+    for name in ("run_setup", "mvsib.compare", "largemvc.estimator"):
+        module = importlib.import_module(f"coterie.methods.{name}")
         monkeypatch.setattr(module, "current_collectives", lambda: local.collectives)
-    module = importlib.import_module("coterie.methods.largemvc.estimator")
-    monkeypatch.setattr(module, "current_collectives", lambda: local.collectives)
     return local
 
 
-def task_of(model, data):
-    """Return the task of a model that has seen nothing yet, and the parts of its run."""
-    model.seed_ = 0
-    data = model._check_input(data, reset=True)
-    params = model._resolved()
-    parts = model._prepare(params, data)
-    return model._make_task(params, parts), parts
-
-
-def first_step(model, data, epoch, phase=0):
+def first_step(task_of, model, data, epoch, phase=0):
     """Return the losses and the gradients of the first step of an epoch."""
-    task, parts = task_of(model, data)
-    loop = make_loop(task, parts)
+    task, initial = task_of(model, data)
+    loop = make_loop(task)
+    if not task.epochs.in_warmup(epoch):
+        if isinstance(model, MVSIB):
+            task.start_clusters(initial)
+        else:
+            importlib.import_module(type(task).__module__).start_clusters(task, initial)
     task.begin_epoch(epoch)
     if phase:
         task._step = phase
@@ -76,14 +70,14 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_step_of_three_processes_is_the_step_of_one(case, collectives_of_threads):
+def test_a_step_of_three_processes_is_the_step_of_one(case, collectives_of_threads, task_of):
     method, params, epoch, phase, missing = CASES[case]
     data = two_views(missing=missing)
 
     def work(collectives):
         collectives_of_threads.collectives = collectives
         model = make(find_method(method).load(), 3, max_epochs=4, batch_size=50, random_state=0, **params)
-        return first_step(model, data, epoch, phase)
+        return first_step(task_of, model, data, epoch, phase)
 
     losses, gradients = work(ALONE)
     largest = max(float(one.abs().max()) for one in gradients)
@@ -108,7 +102,7 @@ def test_what_batchnorm_remembers_is_the_same_in_every_process(collectives_of_th
 
 
 def test_some_rows_of_the_views_describe_mvsibs_clusters_in_any_number_of_processes(
-    collectives_of_threads, monkeypatch
+    collectives_of_threads, task_of, monkeypatch
 ):
     data = two_views(missing=True)
 

@@ -16,7 +16,6 @@ class Adam:
 
     Parameters
     ----------
-    parameters : iterable of Tensor
     rate : float
         The learning rate, which may be changed between steps.
 

@@ -79,7 +79,6 @@ class Checkpoint(Callback):
 
     Parameters
     ----------
-    path : path-like
     identity : mapping
         What must be the same for a resume to make sense: parameters and a fingerprint of the data.
     """

@@ -1,4 +1,4 @@
-"""Where and with how many threads tensors are computed."""
+"""The device of tensors, and the number of threads."""
 
 from __future__ import annotations
 

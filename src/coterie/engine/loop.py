@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import torch
 from torch import Tensor
@@ -74,19 +74,16 @@ class Callback:
 
 
 class Loop:
-    """Trains a task epoch by epoch.
+    """Trains a task epoch by epoch, in one stage (`run`) or in several (``with loop: loop.train(until=5)``).
 
     Parameters
     ----------
-    task : Task
     batches : callable
         Takes the number of an epoch, gives its batches.
     per_epoch : int
         How many batches an epoch has; for progress and the schedule.
-    max_epochs : int
     schedule : callable, optional
         Maps the share of training that is done, 0 to 1, to a factor of the learning rate.
-    callbacks : sequence of Callback
     collectives : Collectives
         Losses and gradients are added over its processes.
 
@@ -121,24 +118,35 @@ class Loop:
         self._rate, self._parameters = task.optimizer.rate, task.optimizer.parameters
 
     def run(self) -> None:
-        """Train until the last epoch, a callback's stop, or Ctrl-C, which leaves the task usable."""
-        agree(self._parameters, self.collectives)
+        """Train all epochs as one stage."""
+        with self:
+            self.train()
+
+    def __enter__(self) -> Self:
+        """Begin: callbacks show progress, or resume from a checkpoint."""
         self._announce("on_begin")
         self._check_together()
-        try:
-            while self.epoch < self.max_epochs and not self.stop:
-                self.run_epoch()
-        except KeyboardInterrupt:
-            if self.collectives.size > 1:  # the others may be at another step, and would wait for ever
-                raise
-            self.interrupted = True
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> bool:
+        """End; Ctrl-C in any stage stops training and leaves the task usable."""
+        self._announce("on_end")
+        # Of several processes the others may be at another step, and would wait for ever.
+        self.interrupted = kind is KeyboardInterrupt and self.collectives.size == 1
+        if self.interrupted:
             log.warning(
                 "Interrupted in epoch %d of %d: training stops here and the model is finished as it is.",
                 self.epoch + 1,
                 self.max_epochs,
             )
-        finally:
-            self._announce("on_end")
+        return self.interrupted
+
+    def train(self, until: int | None = None) -> None:
+        """Train one stage: up to an epoch, the last by default, or until a callback stops training."""
+        agree(self._parameters, self.collectives)
+        until = self.max_epochs if until is None else min(until, self.max_epochs)
+        while self.epoch < until and not self.stop:
+            self.run_epoch()
 
     def run_epoch(self) -> None:
         """Do one epoch and record it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +18,35 @@ ENOUGH_EPOCHS = 60
 """Epochs after which more of them change nothing, whatever the size."""
 
 _ENOUGH_STEPS = 20_000
-_MOST_EPOCHS = 600  # of a few rows: with 2,500 iris lost seven points and took four times as long
+_MOST_EPOCHS = 600  # of a few rows: more of them overfit
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """How many epochs a run has, and how many of them are the warm-up, before there are clusters.
+
+    Examples
+    --------
+    >>> epochs = Epochs(total=10, warmup=6)
+    >>> epochs.clusters, [epoch for epoch in range(10) if epochs.within(0.5, epoch)]
+    (4, [0, 1, 2, 3, 4, 5, 6, 7])
+    """
+
+    total: int
+    warmup: int
+
+    @property
+    def clusters(self) -> int:
+        """Epochs with clusters."""
+        return self.total - self.warmup
+
+    def in_warmup(self, epoch: int) -> bool:
+        """Whether an epoch comes before there are clusters."""
+        return epoch < self.warmup
+
+    def within(self, share: float, epoch: int) -> bool:
+        """Whether an epoch comes before this share of the epochs with clusters is over."""
+        return epoch - self.warmup < share * self.clusters
 
 
 def auto_epochs(per_epoch: int, least_steps: int = LEAST_STEPS, enough: int = ENOUGH_EPOCHS) -> int:

@@ -101,15 +101,6 @@ class NeighbourPairs(Pairs):
         super().__init__(batches.shards, tables, cumulative)
 
 
-def search_pairs(
-    batches: Batches, embed: Callable[[Tensor], Tensor], n_neighbors: int
-) -> NeighbourPairs | None:
-    """Return the `NeighbourPairs` of all rows; None for no neighbours or fewer than three rows."""
-    if n_neighbors == 0 or batches.views.n_rows < 3:
-        return None
-    return NeighbourPairs(batches, embed, n_neighbors)
-
-
 def neighbours_beyond_duplicates(
     rows: np.ndarray, hashes: np.ndarray, n_neighbors: int, *, collectives: Collectives = ALONE
 ) -> np.ndarray:

@@ -20,11 +20,10 @@ from coterie.engine.distributed import current_collectives
 from coterie.engine.loop import Callback
 from coterie.errors import InputError
 from coterie.methods.choosing.clusters import KChoice, choose_k
-from coterie.methods.moved import carried_over, refuse_moved
+from coterie.methods.moved import current_arrays, current_params, refuse_moved
 from coterie.methods.options import PREFIX, Options
-from coterie.methods.params import Rule, check_params
+from coterie.methods.params import Rule, check_params, draw_seed
 from coterie.methods.registry import METHODS, find_method
-from coterie.methods.seeds import draw_seed
 from coterie.store import read_archive, write_archive
 
 _READS_CLASSES = (
@@ -120,6 +119,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         nested = [name for name in params if name.startswith(PREFIX) and self._options is not None]
         changes = {name.removeprefix(PREFIX): params.pop(name) for name in nested}
         super().set_params(**params)
+        if "options" in params:  # as from get_params: values in effect need not be given
+            in_effect = self._options_in_effect().get_params()
+            changes = {
+                k: value for k, value in changes.items() if k not in in_effect or in_effect[k] != value
+            }
         if changes:
             self.options = self._given_options().set_params(**changes)
         return self
@@ -143,7 +147,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             self._options_in_effect().check()
 
     def _check_input(self, X: Any, *, reset: bool) -> Views:
-        """Return the data as views that fit what was seen in `fit`; with `reset`, remember what is seen now."""
+        """Return the data as views with the features of `fit`; with `reset`, remember those of these data."""
         data = as_views(X, views=getattr(self, "views", None))
         if not reset:
             data = data.arranged([str(name) for name in self.view_names_in_])
@@ -367,10 +371,10 @@ def from_contents(manifest: dict[str, Any], arrays: dict[str, np.ndarray], **ove
         raise InputError("it is a coterie file but not a model of this version.")
     estimator = find_method(manifest["class"]).load()
     stored = {name: value for name, value in manifest["params"].items() if name not in overrides}
-    params = carried_over(estimator, {name: _from_json(name, value) for name, value in stored.items()})
+    params = current_params(estimator, {name: _from_json(name, value) for name, value in stored.items()})
     if params.get("options") is not None:
         params["options"] = estimator._options(**params["options"])
-    return estimator(**(params | overrides))._restore(manifest, arrays)
+    return estimator(**(params | overrides))._restore(manifest, current_arrays(estimator, arrays))
 
 
 def _check_labels(arrays: dict[str, np.ndarray], n_clusters: Any, *, marks_outliers: bool = False) -> None:

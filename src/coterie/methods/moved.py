@@ -39,30 +39,34 @@ GONE: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def refuse_moved(method: Any, params: Mapping[str, Any]) -> None:
-    """Raise the sentence of the first parameter that is now an option, or gone.
+ARRAYS: Mapping[str, Mapping[str, str]] = {
+    "SSCNet": {"network.look.": "network.projection."},
+    "MVSIB": {"network.looks.": "network.projections.", "network.guess.": "network.uncertainty."},
+}
+"""Beginnings of the names of arrays that earlier versions saved, and the present ones."""
 
-    Parameters
-    ----------
-    method : type
-        An estimator.
-    params : mapping
-    """
+
+def refuse_moved(method: Any, params: Mapping[str, Any]) -> None:
+    """Raise the sentence of the first parameter that is now an option, or gone."""
     known = parameter_names(method)
     for name, value in params.items():
         if name in known:
             continue
-        if is_option(method, name):
-            chosen = f"options={method._options.__name__}({name}={value!r})"
+        option = _renamed(method).get(name, name)
+        if is_option(method, option):
+            chosen = f"options={method._options.__name__}({option}={value!r})"
             raise InputError(f"{name} is now an option: {method.__name__}({chosen}).")
         refuse_gone(method, name)
 
 
 def refuse_gone(method: Any, name: str) -> None:
-    """Raise the sentence of a parameter that is gone."""
+    """Raise the sentence of a parameter that is gone, or of an option (``options.NAME``) that has another name."""
     reason = None if name in parameter_names(method) else _reason(method, name)
     if reason is not None:
         raise InputError(f"{name} is gone: {reason}.")
+    option = _renamed(method).get(name.removeprefix("options."))
+    if option is not None:
+        raise InputError(f"{name} is now called options.{option}.")
 
 
 def is_option(method: Any, name: str) -> bool:
@@ -78,21 +82,37 @@ def is_option(method: Any, name: str) -> bool:
     return options is not None and name in options.names() and name not in parameter_names(method)
 
 
-def carried_over(method: Any, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a model that an earlier version saved as those of this one; what is gone is left out.
+def current_params(method: Any, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that an earlier version saved under their present names, without those that are gone.
 
-    An option that has the value of its default was, as far as a file can tell, not given.
+    A parameter that is now an option counts as given where it differs from the default: a file does not tell.
     """
-    moved = {name: value for name, value in params.items() if is_option(method, name)}
+    names = _renamed(method)
+    moved = {names.get(name, name): value for name, value in params.items()}
+    moved = {name: value for name, value in moved.items() if is_option(method, name)}
     kept = {
         name: value
         for name, value in params.items()
-        if name not in moved and (name in parameter_names(method) or _reason(method, name) is None)
+        if names.get(name, name) not in moved
+        and (name in parameter_names(method) or _reason(method, name) is None)
     }
     if moved:
         usual = method._options().get_params()
         kept["options"] = {name: value for name, value in moved.items() if value != usual[name]}
+    elif kept.get("options") is not None:
+        kept["options"] = {names.get(name, name): value for name, value in kept["options"].items()}
     return kept
+
+
+def current_arrays(method: Any, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arrays that an earlier version saved under their present names."""
+    renamed = dict(arrays)
+    for old, new in ARRAYS.get(method.__name__, {}).items():
+        renamed = {
+            new + name.removeprefix(old) if name.startswith(old) else name: array
+            for name, array in renamed.items()
+        }
+    return renamed
 
 
 def parameter_names(method: Any) -> Iterable[str]:
@@ -104,3 +124,7 @@ def parameter_names(method: Any) -> Iterable[str]:
 def _reason(method: Any, name: str) -> str | None:
     tables = (GONE.get(base.__name__, {}) for base in method.__mro__)
     return next((table[name] for table in tables if name in table), None)
+
+
+def _renamed(method: Any) -> Mapping[str, str]:
+    return {} if getattr(method, "_options", None) is None else method._options.renamed

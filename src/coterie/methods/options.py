@@ -1,12 +1,13 @@
-"""Options of a method: what its paper names and a researcher sets, in one frozen object beside the parameters."""
+"""Options of a method: what its paper names and a researcher sets, in one frozen object."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import InitVar, dataclass, field, fields
 from typing import Any, ClassVar, Self
 
 from coterie.errors import InputError
-from coterie.methods.params import Rule, check_params
+from coterie.methods.params import Rule, check_params, real
 
 PREFIX = "options__"
 """What stands before the name of an option in `get_params` and `set_params` of an estimator."""
@@ -21,15 +22,23 @@ def option(default: Any, rule: Rule) -> Any:
 class Options:
     """Base of the options of a method: a frozen dataclass that remembers which of its values were given.
 
-    Where a preset has other values than the defaults, those that were given count, also where they equal a default.
+    A preset replaces the defaults, but not values that were given, even where they equal a default.
     """
 
-    _given: ClassVar[frozenset[str]]
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """Options of earlier versions and their present names."""
 
-    def __new__(cls, **given: Any) -> Self:
-        """Take note of the names that are given."""
+    _given: InitVar[frozenset[str]] = frozenset()
+
+    def __new__(cls, _given: frozenset[str] | None = None, **values: Any) -> Self:
+        """Remember the names that are given; `dataclasses.replace` gives all values, and those of before."""
+        refuse_renamed(cls, values)
+        names = frozenset(values)
+        if _given is not None:
+            usual = {field.name: field.default for field in fields(cls)}
+            names = _given | {name for name in names if values[name] != usual[name]}
         self = super().__new__(cls)
-        object.__setattr__(self, "_given", frozenset(given))
+        object.__setattr__(self, "_given", names)
         return self
 
     def __repr__(self) -> str:
@@ -42,11 +51,11 @@ class Options:
     @classmethod
     def names(cls) -> list[str]:
         """Return the names of all options."""
-        return [one.name for one in fields(cls)]
+        return [field.name for field in fields(cls)]
 
     def given(self) -> dict[str, Any]:
         """Return the values that were given."""
-        return {name: getattr(self, name) for name in self.names() if name in self._given}
+        return {name: getattr(self, name) for name in self.names() if name in vars(self)["_given"]}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all values by name.
@@ -72,6 +81,7 @@ class Options:
         -------
         Options
         """
+        refuse_renamed(type(self), changes)
         for name in changes:
             if name not in self.names():
                 known = ", ".join(self.names())
@@ -84,5 +94,20 @@ class Options:
 
     def check(self) -> None:
         """Raise one sentence that names the first value that breaks its rule."""
-        rules = {one.name: one.metadata["rule"] for one in fields(self)}
+        rules = {field.name: field.metadata["rule"] for field in fields(self)}
         check_params(type(self).__name__, self.get_params(), rules)
+
+
+def refuse_renamed(options: type[Options], given: Mapping[str, Any]) -> None:
+    """Raise the sentence of the first option that has another name now."""
+    for name, value in given.items():
+        if name in options.renamed:
+            new = options.renamed[name]
+            raise InputError(f"{name} is now called {new}: {options.__name__}({new}={value!r}).")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TrainingOptions(Options):
+    """Options of a method that trains a network, the first `warmup` of its epochs without clusters."""
+
+    warmup: float = option(0.8, real(0, 1))

@@ -1,4 +1,4 @@
-"""Constraints on an estimator's parameters, declared once as data and checked in `fit`."""
+"""Constraints on an estimator's parameters, declared once as data and checked in `fit`; the seed of a fit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from coterie.errors import InputError
 
@@ -88,10 +89,10 @@ def rising(high: float = math.inf) -> Rule:
     >>> accepts((0.2, 0.5)), accepts((0.5, 0.2)), wording
     (True, False, 'two rising numbers of at least 0 and at most 1')
     """
-    accepts_one, words = real(0, high)
+    accepts_number, words = real(0, high)
 
     def accepts(value: Any) -> bool:
-        pair = isinstance(value, (tuple, list)) and len(value) == 2 and all(accepts_one(one) for one in value)
+        pair = isinstance(value, (tuple, list)) and len(value) == 2 and all(map(accepts_number, value))
         return pair and (value[0] < value[1] or (high < math.inf and value[0] == value[1]))
 
     return accepts, words.replace("a number", "two rising numbers")
@@ -125,6 +126,20 @@ def check_params(owner: str, params: Mapping[str, Any], rules: Mapping[str, Rule
     for name, (accepts, words) in rules.items():
         if not accepts(params[name]):
             raise InputError(f"{name}={params[name]!r} does not fit {owner}: it must be {words}.")
+
+
+def draw_seed(random_state: Any) -> int:
+    """Return a whole `random_state` itself, and a number drawn from any other.
+
+    Examples
+    --------
+    >>> draw_seed(7)
+    7
+    """
+    generator = check_random_state(random_state)
+    return (
+        int(random_state) if isinstance(random_state, numbers.Integral) else int(generator.randint(2**31 - 1))
+    )
 
 
 def _is_whole(value: Any) -> bool:

@@ -11,27 +11,13 @@ from coterie.errors import InputError
 
 @dataclass(frozen=True)
 class Method:
-    """One clustering method.
+    """One clustering method."""
 
-    Attributes
-    ----------
-    name : str
-        The class.
-    module : str
-        Where it lives.
-    summary : str
-        What it does, in one line.
-    pick_when : str
-        What a user's situation looks like.
-    uses_labels : bool
-        Whether `fit` looks at labels.
-    """
-
-    name: str
-    module: str
-    summary: str
-    pick_when: str
-    uses_labels: bool = False
+    name: str  # the class
+    module: str  # where it lives
+    summary: str  # what it does, in one line
+    pick_when: str  # the data or task it is for
+    uses_labels: bool = False  # whether `fit` uses labels
 
     @property
     def key(self) -> str:

@@ -9,9 +9,9 @@ from scipy import sparse
 from coterie import MVSIB
 from coterie.data import Scaler, as_views
 from coterie.data.batches import Batches
-from coterie.methods.mvsib.clusters import Table, describe, evidence_of_all, moved_labels
-from coterie.methods.mvsib.pairing import JoinedPairs, heaviest
-from coterie.methods.mvsib.settings import Settings
+from coterie.methods.mvsib.clusters import Embeddings, describe, evidence_of_all, moved_labels
+from coterie.methods.mvsib.graph import JoinedPairs, heaviest
+from coterie.methods.mvsib.options import Curriculum, MVSIBSettings
 
 
 def a_graph(n=60, seed=0) -> sparse.csr_matrix:
@@ -46,7 +46,7 @@ def test_the_heaviest_neighbours_are_those_of_a_plain_loop():
 
 def test_chunks_do_not_change_the_heaviest_neighbours(monkeypatch):
     whole = heaviest(a_graph(), 4)
-    monkeypatch.setattr("coterie.methods.mvsib.pairing._CHUNK", 7)
+    monkeypatch.setattr("coterie.methods.mvsib.graph._CHUNK", 7)
     for one, other in zip(whole, heaviest(a_graph(), 4), strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -68,7 +68,7 @@ def test_who_is_near_in_a_batch_is_who_the_tables_name():
         assert {tuple(pair) for pair in found} == {(i, j) for i, j in said if i in asked}
 
 
-def a_table(n=90, seed=0) -> tuple[Table, torch.Tensor]:
+def a_table(n=90, seed=0) -> tuple[Embeddings, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     labels = torch.arange(n) % 3
     spots = torch.eye(3, 4)[labels]
@@ -79,7 +79,7 @@ def a_table(n=90, seed=0) -> tuple[Table, torch.Tensor]:
     present = torch.rand(n, 2, generator=generator) > 0.2
     present[:, 0] |= ~present.any(1)
     consensus = torch.nn.functional.normalize(sum(views), dim=1)
-    return Table(consensus, torch.arange(len(labels)), views, present), labels
+    return Embeddings(consensus, torch.arange(len(labels)), views, present), labels
 
 
 def test_centres_and_widths_are_those_of_plain_loops():
@@ -131,13 +131,13 @@ def test_evidence_of_all_rows_is_that_of_a_plain_loop():
 
 
 def test_the_stages_follow_the_curriculum():
-    params = make(MVSIB, 3, max_epochs=20, warmup=0.5, curriculum=(0.2, 0.6))._resolved()
-    settings = Settings.resolve(params, 3)
-    assert [settings.stage(epoch) for epoch in (0, 9, 10, 11, 12, 15, 16, 19)] == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert [settings.holds_start(epoch) for epoch in (10, 14, 15, 19)] == [True, True, False, False]
-    assert settings.cross_gate(16) == pytest.approx(0.25)
-    assert settings.cross_gate(19) == 1.0
-    free = Settings.resolve(params | {"options": params["options"].set_params(curriculum=None)}, 3)
+    settings = MVSIBSettings.of(make(MVSIB, 3, max_epochs=20, warmup=0.5, curriculum=(0.2, 0.6))._resolved())
+    curriculum = Curriculum(settings.epochs(3), settings.options)
+    assert [curriculum.stage(epoch) for epoch in (0, 9, 10, 11, 12, 15, 16, 19)] == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert [curriculum.keeps_initial(epoch) for epoch in (10, 14, 15, 19)] == [True, True, False, False]
+    assert curriculum.cross_gate(16) == pytest.approx(0.25)
+    assert curriculum.cross_gate(19) == 1.0
+    free = Curriculum(curriculum.epochs, settings.options.set_params(curriculum=None))
     assert free.stage(9) == 0
     assert free.stage(10) == 3
     assert free.cross_gate(10) == pytest.approx(0.1)

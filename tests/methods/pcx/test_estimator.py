@@ -12,7 +12,7 @@ from torch import nn
 import coterie
 from coterie import PCX, InputError
 from coterie.data import load_digits
-from coterie.methods.pcx import fitting
+from coterie.methods.pcx import estimator, training
 from coterie.metrics import accuracy
 
 SMALL = {"hidden": (32, 16), "n_code": 4, "batch_size": 64, "random_state": 0}
@@ -66,9 +66,9 @@ def test_predict_on_the_training_rows_gives_labels_and_memberships_agree(fitted,
 
 def test_assign_gives_labels_and_confidence_in_one_pass(fitted, blobs, monkeypatch):
     X, _ = blobs
-    whole = fitting.assigned
+    whole = estimator.encode_batches
     passes = []
-    monkeypatch.setattr(fitting, "assigned", lambda *given: passes.append(1) or whole(*given))
+    monkeypatch.setattr(estimator, "encode_batches", lambda *given: passes.append(1) or whole(*given))
     labels, confidence = fitted.assign(X)
     assert len(passes) == 1
     np.testing.assert_array_equal(labels, fitted.predict(X))
@@ -297,13 +297,12 @@ def test_a_stream_keeps_the_numbers_of_its_clusters():
 
 def test_a_stream_follows_at_a_tenth_of_the_rate_that_the_preset_set(blobs, monkeypatch):
     rates = []
-    original = fitting.make_task
 
-    def watched(params, parts):
-        rates.append(params["learning_rate"])
-        return original(params, parts)
+    def watched(task, *args):
+        rates.append(task.optimizer.rate)
+        return training.train(task, *args)
 
-    monkeypatch.setattr(fitting, "make_task", watched)
+    monkeypatch.setattr("coterie.methods.pcx.estimator.train", watched)
     model = PCX(3, preset="paper", max_epochs=1, **SMALL)
     model.partial_fit(blobs[0]).partial_fit(blobs[0])
     assert rates == pytest.approx([5e-4, 5e-5])

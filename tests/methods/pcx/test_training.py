@@ -11,9 +11,12 @@ from coterie import PCX
 from coterie.data import Scaler, as_views
 from coterie.data.batches import Batch, Batches
 from coterie.engine.loop import Loop
-from coterie.methods.pcx import build, objective
-from coterie.methods.pcx.settings import Settings
-from coterie.methods.pcx.training import PCXTask
+from coterie.graph.metric import MetricChoice
+from coterie.methods.pcx import objective
+from coterie.methods.pcx.network import draw_network
+from coterie.methods.pcx.options import PCXSettings
+from coterie.methods.pcx.training import PCXTask, start_clusters
+from coterie.methods.run_setup import ComparedRows
 from coterie.ops.cluster_statistics import cluster_centers, cluster_means, count_and_sum
 from coterie.ops.memberships import log_memberships
 
@@ -22,12 +25,12 @@ X = np.random.default_rng(0).normal(size=(120, 6)).astype(np.float32)
 
 def task_of(n_epochs=8, **params) -> PCXTask:
     model = make(PCX, 4, hidden=(16,), n_code=3, batch_size=40, max_epochs=n_epochs, random_state=0, **params)
-    resolved = model._resolved()
+    settings = PCXSettings.of(model._resolved())
     views = as_views(X)
     batches = Batches(views, Scaler("none").fit(views), batch_size=40, seed=0)
-    network = build.build_network(resolved, "euclidean", 6)
-    build.prepare_network(network, torch.from_numpy(X), resolved, torch.Generator().manual_seed(0))
-    return PCXTask(network, Settings.resolve(resolved, 3), batches, seed=0)
+    metric = MetricChoice("euclidean", 6, {})
+    rows = ComparedRows(batches, torch.from_numpy(X), metric, 0, torch.Generator().manual_seed(0))
+    return PCXTask(draw_network(settings, rows), settings, batches, seed=0)
 
 
 def a_batch(partners=True) -> Batch:
@@ -37,7 +40,7 @@ def a_batch(partners=True) -> Batch:
 
 def in_cluster_phase(**params) -> PCXTask:
     task = task_of(**{"warmup": 0.5, "code_noise": 0.0, **params})
-    task.start()
+    start_clusters(task, None)
     task.begin_epoch(7)
     return task
 
@@ -84,7 +87,7 @@ def test_the_loss_is_the_weighted_sum_of_its_terms():
 
 def test_entropy_and_size_weights_wait_for_the_end_of_the_burn_in():
     task = task_of(n_epochs=8, warmup=0.0, burn_in=0.5, imbalance=True, init="kmeans", relative_weights=False)
-    task.begin_epoch(0)
+    start_clusters(task, None)
     task.network.sizes.copy_(torch.tensor([1.0, 5.0, 10.0, 24.0]))
     for epoch, on in [(0, False), (3, False), (4, True), (7, True)]:
         task.begin_epoch(epoch)
@@ -115,10 +118,10 @@ def test_relative_weights_do_not_see_the_scale_of_the_code():
         torch.testing.assert_close(one, ten, rtol=1e-4, atol=1e-5)
 
 
-def test_rows_keep_the_start_while_it_is_held_and_go_to_the_nearest_centroid_afterwards():
+def test_rows_keep_their_initial_labels_at_first_and_go_to_the_nearest_centroid_afterwards():
     task = task_of(n_epochs=8, warmup=0.5, hold=0.5)
-    task.start()
-    task._held = (torch.arange(120) % 4).int()
+    start_clusters(task, None)
+    task._initial = (torch.arange(120) % 4).int()
     rows = a_batch().rows
     for epoch, held in [(4, True), (5, True), (6, False), (7, False)]:
         task.begin_epoch(epoch)
@@ -126,8 +129,8 @@ def test_rows_keep_the_start_while_it_is_held_and_go_to_the_nearest_centroid_aft
         distances = task.network.distances(carried.codes)
         expected = torch.from_numpy(rows % 4) if held else distances.argmin(1)
         assert torch.equal(carried.labels, expected)
-        mates = task.network.encode(torch.from_numpy(X[rows + 40]))
-        theirs = torch.from_numpy((rows + 40) % 4) if held else task.network.distances(mates).argmin(1)
+        positives = task.network.encode(torch.from_numpy(X[rows + 40]))
+        theirs = torch.from_numpy((rows + 40) % 4) if held else task.network.distances(positives).argmin(1)
         naive = objective.consistency(log_memberships(distances, task._tau()), theirs)
         torch.testing.assert_close(losses["consistency"].detach(), naive.detach(), rtol=1e-4, atol=1e-5)
 
@@ -135,8 +138,7 @@ def test_rows_keep_the_start_while_it_is_held_and_go_to_the_nearest_centroid_aft
 def test_a_cluster_whose_mean_is_not_its_own_starts_from_one_of_its_rows():
     alternating = torch.arange(120) % 4  # clusters that are nowhere: their means are all but one point
     task = task_of()
-    task.initial = alternating.numpy()
-    task.start()
+    start_clusters(task, alternating.numpy())
     codes, centroids = task.encode_all(), task.network.centroids
     torch.testing.assert_close(centroids, cluster_centers(codes, alternating, 4))
     assert not torch.allclose(centroids, cluster_means(codes, alternating, 4))
@@ -214,7 +216,7 @@ def test_the_papers_preset_prints_what_the_paper_prints():
     assert options.init == "xavier"
     assert resolved["n_neighbors"] == 0
     task = task_of(preset="paper", n_epochs=4)
-    task.begin_epoch(0)
+    start_clusters(task, None)
     bound = (6 / 7) ** 0.5
     assert task.network.centroids.abs().max() <= bound
     assert task.network.centroids.std() > bound / 4
@@ -224,6 +226,7 @@ def test_training_keeps_nothing_of_the_size_of_the_data_but_the_order_of_its_row
     def peak(n_rows: int) -> int:
         views = as_views(np.ones((n_rows, 6), dtype=np.float32))
         task = task_of(n_epochs=2, preset="paper")
+        start_clusters(task, None)
         task.batches = Batches(views, Scaler("none").fit(views), batch_size=40, seed=0)
         loop = Loop(task, task.batches.epoch, per_epoch=task.batches.per_epoch, max_epochs=2)
         tracemalloc.start()

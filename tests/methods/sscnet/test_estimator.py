@@ -10,9 +10,8 @@ import coterie
 from coterie import InputError, SSCNet
 from coterie.data import as_views
 from coterie.engine import loop as loops
-from coterie.methods.sscnet import fitting
-from coterie.methods.sscnet.landmarks import Landmarks, Refreshed
-from coterie.methods.trained import make_loop
+from coterie.methods.sscnet.landmarks import Landmarks, Refresh
+from coterie.methods.sscnet.training import start_clusters, train
 from coterie.metrics import accuracy
 
 SMALL = {
@@ -104,7 +103,7 @@ def test_a_refresh_that_parts_neighbours_is_not_taken(rows, monkeypatch):
 
     def cut_elsewhere(self, compared, n_layers, generator):
         self.labels.copy_(torch.arange(len(self.labels)) % 3)
-        return Refreshed(trace=0.5, components=1, changed=0.6)
+        return Refresh(trace=0.5, components=1, changed=0.6)
 
     monkeypatch.setattr(Landmarks, "refresh", cut_elsewhere)
     model = make(SSCNet, 3, max_epochs=30, metric="euclidean", **SMALL).fit(X)
@@ -181,38 +180,25 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_result(rows, tmp_path, check
 
 
 @pytest.mark.parametrize("joint", [True, False])
-def test_only_joint_training_sends_the_later_losses_into_the_blocks(rows, joint):
+def test_only_joint_training_sends_the_later_losses_into_the_blocks(rows, joint, task_of):
     X, _ = rows
     quiet = {"coding_weight": 0.0, "neighbor_weight": 0.0, "warmup": 0.0, "max_epochs": 3, "joint": joint}
-    model = make(SSCNet, 3, **quiet, **SMALL)
-    parts = fitting.prepare(
-        model._resolved(),
-        _views(model, X),
-        0,
-        torch.device("cpu"),
-    )
-    before = parts.modules.network.coder.dictionary.matrix.detach().clone()
-    make_loop(fitting.make_task(model._resolved(), parts), parts).run()
-    after = parts.modules.network.coder.dictionary.matrix.detach()
+    task, initial = task_of(make(SSCNet, 3, **quiet, **SMALL), X)
+    before = task.network.coder.dictionary.matrix.detach().clone()
+    train(task, initial)
+    after = task.network.coder.dictionary.matrix.detach()
     assert torch.allclose(before, after, atol=1e-6) != joint
 
 
-def _views(model, X):
-    model._check_params()
-    return model._check_input(X, reset=True)
-
-
-def test_the_three_phases_take_turns(rows):
+def test_the_three_phases_take_turns(rows, task_of):
     X, _ = rows
-    model = make(SSCNet, 3, warmup=0.0, max_epochs=1, **SMALL)
-    params = model._resolved()
-    parts = fitting.prepare(params, _views(model, X), 0, torch.device("cpu"))
-    task = fitting.make_task(params, parts)
+    task, initial = task_of(make(SSCNet, 3, warmup=0.0, max_epochs=1, **SMALL), X)
+    start_clusters(task, initial)
     task.begin_epoch(0)
-    seen = [set(task.losses(batch)[0]) for batch in parts.batches.epoch(0, parts.pairs)]
+    terms = [set(task.losses(batch)[0]) for batch in task.batches.epoch(0, task.pairs)]
     first = {"loss", "coding", "contrast"}
-    assert seen[:3] == [first, first | {"spectral"}, first | {"spectral", "assignment"}]
-    assert seen[3] == first
+    assert terms[:3] == [first, first | {"spectral"}, first | {"spectral", "assignment"}]
+    assert terms[3] == first
 
 
 def test_data_on_disk_and_several_views_give_what_one_array_gives(rows, tmp_path):

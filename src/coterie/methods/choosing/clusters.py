@@ -12,8 +12,7 @@ from coterie.data import as_views
 from coterie.errors import InputError
 from coterie.graph.count import CountFigures, count_figures
 from coterie.graph.model import build_graph
-from coterie.methods.params import check_params, whole
-from coterie.methods.seeds import draw_seed
+from coterie.methods.params import check_params, draw_seed, whole
 
 LEAST_ROWS = 8
 _CLEAR_STABILITY = 0.5

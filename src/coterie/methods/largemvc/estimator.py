@@ -25,7 +25,7 @@ from coterie.graph.initial import join_sample, partition_views, share_inside, vi
 from coterie.graph.outliers import Guard, scaled_rows
 from coterie.graph.scaling import Sample, draw_sample, fit_scaler
 from coterie.graph.views import JoinedGraph
-from coterie.methods.costs import CostClusterer
+from coterie.methods.deep import DeepClusterer
 from coterie.methods.largemvc import fitting
 from coterie.methods.largemvc.features import ColumnFeatures, ConcatenatedFeatures, LandmarkFeatures
 from coterie.methods.largemvc.inputs import FeatureBatch, Inputs, Passes
@@ -62,7 +62,7 @@ class InitialPartition(NamedTuple):
     inside: float
 
 
-class LargeMvCNet(CostClusterer):
+class LargeMvCNet(DeepClusterer):
     """Multi-view clustering by shared anchors, with missing and corrupt views (LargeMvC-Net [1]_).
 
     Each row gets one non-negative code from all the views it has. The code explains a view through that view's
@@ -367,7 +367,7 @@ class LargeMvCNet(CostClusterer):
             )
         return self.inputs_.restore([given @ own for own in self.network_.anchors(self.n_layers)])
 
-    def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
+    def _codes_and_distances(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
         batches = self.inputs_.stream(data, self.inputs_.chunks(data))

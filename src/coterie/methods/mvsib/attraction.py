@@ -1,6 +1,6 @@
-"""Who attracts whom among the rows of a batch, and who repels whom (for Eq. 44)."""
+"""Pairs of rows of a batch that attract or repel each other (for Eq. 44)."""
 
-# b rows of a batch, l of them whose lines of a table are asked for
+# b rows of a batch, l lines of a table of pairs
 
 from __future__ import annotations
 
@@ -11,24 +11,13 @@ from torch import Tensor
 
 
 class Pairs(NamedTuple):
-    """Which rows of a batch attract and which repel each other: some lines of the tables, that follow each other.
+    """Some consecutive lines of the tables of attracting and repelling pairs of a batch."""
 
-    Attributes
-    ----------
-    places : Tensor of shape (2, m)
-        The pairs that attract, first the line and then the other row; few of all, a row and itself included.
-    weights : Tensor of shape (m,)
-        What they count.
-    negative : Tensor of shape (l, b)
-        Weights omega of the repulsion; 0 where a pair does not repel.
-    start : int
-        The row of the first line.
-    """
-
+    # (2, m): attracting pairs, the line and the other row, a row and itself included
     places: Tensor
-    weights: Tensor
-    negative: Tensor
-    start: int = 0
+    weights: Tensor  # (m,): of the attraction
+    negative: Tensor  # (l, b): weights omega of the repulsion; 0 where a pair does not repel
+    start: int = 0  # the row of the first line
 
     def of_lines(self, lines: slice) -> Pairs:
         """Return some of the lines."""
@@ -61,8 +50,8 @@ def same_cluster(labels: Tensor, lines: slice = slice(None)) -> Tensor:
 
 def _numbered(rows: Tensor, n_rows: int) -> Tensor:
     """Return the places that all rows have among some, (n_rows,); -1 for those that are not there."""
-    nobody = torch.full((n_rows,), -1, device=rows.device)
-    return nobody.index_copy_(0, rows, torch.arange(len(rows), device=rows.device))
+    absent = torch.full((n_rows,), -1, device=rows.device)
+    return absent.index_copy_(0, rows, torch.arange(len(rows), device=rows.device))
 
 
 def spared_pairs(labels: Tensor, near: Tensor, false: Tensor) -> Tensor:
@@ -75,8 +64,8 @@ def spared_pairs(labels: Tensor, near: Tensor, false: Tensor) -> Tensor:
         Pairs of neighbours.
     false : Tensor of bool, shape (b,)
     """
-    one, other = near
-    return near[:, (labels[one] != labels[other]) & (false[one] | false[other])]
+    row, other = near
+    return near[:, (labels[row] != labels[other]) & (false[row] | false[other])]
 
 
 def sides_of(rows: Tensor, labels: Tensor, near: Tensor, spared: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -121,7 +110,7 @@ def row_pairs(
     with_labels: bool,
     lines: slice | None = None,
 ) -> Pairs:
-    """Return which rows attract: neighbours, in one cluster if asked; and which repel: those of other clusters.
+    """Return the attracting pairs, neighbours in one cluster, and the repelling ones, rows of other clusters.
 
     Parameters
     ----------
@@ -142,12 +131,12 @@ def row_pairs(
         Whether neighbours attract only in one cluster, and only other clusters repel. Without labels all neighbours
         attract and all others repel.
     lines : slice, optional
-        The rows, from one number to another, that are asked for whom they attract and repel; all by default.
+        Rows whose lines are returned; all by default.
 
     Examples
     --------
-    >>> near, nobody = torch.tensor([[0, 1], [1, 0]]), torch.tensor([False, False])
-    >>> pairs = row_pairs(torch.tensor([0, 1]), near, nobody, torch.tensor(0.1), "denominator", 0.1, True)
+    >>> near, none = torch.tensor([[0, 1], [1, 0]]), torch.tensor([False, False])
+    >>> pairs = row_pairs(torch.tensor([0, 1]), near, none, torch.tensor(0.1), "denominator", 0.1, True)
     >>> pairs.places, pairs.negative
     (tensor([[0, 1],
             [0, 1]]), tensor([[0., 1.],
@@ -169,8 +158,8 @@ def row_pairs(
         weights[false[kin[0]] | false[kin[1]]] = mask
     negative = (1 - same_cluster(labels, lines)).to(weight.dtype)
     if mode in ("denominator", "both"):
-        one, other = spared_pairs(labels, near, false)
-        negative[one - start, other] = weight.expand(len(labels))[one]
+        row, other = spared_pairs(labels, near, false)
+        negative[row - start, other] = weight.expand(len(labels))[row]
     places = torch.cat([itself, kin], 1) - from_start
     weights = torch.cat([torch.ones(stop - start, device=labels.device), weights])
     return Pairs(places, weights, negative, start)

@@ -56,8 +56,8 @@ def doubt(shares: Tensor, present: Tensor, balance: float) -> Tensor:
         return torch.zeros_like(entropy)
     largest = shares.topk(2, dim=-1).values
     gap = largest[..., 0] - largest[..., 1]
-    found = balance * _stretched(entropy, present) + (1 - balance) * (1 - _stretched(gap, present))
-    return torch.where(present, found, 0.0)
+    uncertainty = balance * _stretched(entropy, present) + (1 - balance) * (1 - _stretched(gap, present))
+    return torch.where(present, uncertainty, 0.0)
 
 
 def _stretched(values: Tensor, present: Tensor) -> Tensor:
@@ -98,7 +98,6 @@ def gate(mean_doubt: Tensor, start: float, end: float, window: bool = False) -> 
     Parameters
     ----------
     mean_doubt : Tensor of shape ()
-    start, end : float
     window : bool
         Whether it closes again over the next tenth, as the text after Eq. 29 asks (M4).
 

@@ -1,6 +1,6 @@
-"""The clusters of all rows as they are between two epochs: labels, centres, widths, sizes, evidence."""
+"""The clusters of all rows between two epochs: labels, centres, widths, sizes, evidence."""
 
-# n rows, s of them looked at in each view, V views, d features, k clusters, p neighbours
+# n rows, s of them embedded in each view, V views, d features, k clusters, p neighbours
 
 from __future__ import annotations
 
@@ -23,81 +23,59 @@ _PIECE = 65_536
 
 
 @dataclass(frozen=True)
-class Table:
-    """All rows as the network embeds them, on the CPU.
+class Embeddings:
+    """The embeddings of all rows, on the CPU."""
 
-    Attributes
-    ----------
-    consensus : Tensor of shape (n, d)
-    rows : Tensor of shape (s,)
-        The numbers of the rows whose views are kept: all of them, where they are not too many.
-    views : list of Tensor of shape (s, d)
-    present : Tensor of bool, shape (s, V)
-    """
-
-    consensus: Tensor
-    rows: Tensor
-    views: list[Tensor]
-    present: Tensor
+    consensus: Tensor  # (n, d)
+    rows: Tensor  # (s,): the rows whose views are kept: all of them, where they are not too many
+    views: list[Tensor]  # (s, d)
+    present: Tensor  # (s, V)
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """A partition of all rows, with what the losses ask of it.
+    """A partition of all rows, with the statistics that the losses need."""
 
-    Attributes
-    ----------
-    labels : Tensor of shape (n,)
-    centers : Tensor of shape (k, d)
-        Means of the consensus.
-    view_centers : list of Tensor of shape (k, d)
-        Means of each view over the rows that have it.
-    widths : list of Tensor of shape (k,)
-        Median distance to the centre in each view.
-    consensus_widths : Tensor of shape (k,)
-    sizes : Tensor of shape (k,)
-    """
-
-    labels: Tensor
-    centers: Tensor
-    view_centers: list[Tensor]
-    widths: list[Tensor]
-    consensus_widths: Tensor
-    sizes: Tensor
+    labels: Tensor  # (n,)
+    centers: Tensor  # (k, d): means of the consensus
+    view_centers: list[Tensor]  # (k, d): means of each view over the rows that have it
+    widths: list[Tensor]  # (k,): median distance to the centre in each view
+    consensus_widths: Tensor  # (k,)
+    sizes: Tensor  # (k,)
 
     def to(self, device: torch.device) -> Clusters:
         """Move everything but the labels of all rows."""
         return Clusters(
             self.labels,
             self.centers.to(device),
-            [one.to(device) for one in self.view_centers],
-            [one.to(device) for one in self.widths],
+            [centers.to(device) for centers in self.view_centers],
+            [widths.to(device) for widths in self.widths],
             self.consensus_widths.to(device),
             self.sizes.to(device),
         )
 
 
-def moved_labels(table: Table, centers: Tensor, generator: torch.Generator) -> Tensor:
+def moved_labels(embeddings: Embeddings, centers: Tensor, generator: torch.Generator) -> Tensor:
     """Return the labels of k-means on the consensus from given centres, with the numbers of those (spec 2.3)."""
-    moved = kmeans(table.consensus, len(centers), generator=generator, start=centers, quiet=True).centers
-    return nearest(table.consensus, match_centers(centers, moved))[0]
+    moved = kmeans(embeddings.consensus, len(centers), generator=generator, start=centers, quiet=True).centers
+    return nearest(embeddings.consensus, match_centers(centers, moved))[0]
 
 
-def describe(table: Table, labels: Tensor, n_clusters: int) -> Clusters:
-    """Return the centres, widths and sizes that labels have."""
-    view_centers, widths, known = [], [], labels[table.rows]
-    for v, rows in enumerate(table.views):
-        own = table.present[:, v]
+def describe(embeddings: Embeddings, labels: Tensor, n_clusters: int) -> Clusters:
+    """Return the centres, widths and sizes of a partition."""
+    view_centers, widths, known = [], [], labels[embeddings.rows]
+    for v, rows in enumerate(embeddings.views):
+        own = embeddings.present[:, v]
         centers = cluster_means(rows[own], known[own], n_clusters)
         view_centers.append(centers)
         widths.append(_widths(rows[own], known[own], centers))
-    centers = cluster_means(table.consensus, labels, n_clusters)
+    centers = cluster_means(embeddings.consensus, labels, n_clusters)
     return Clusters(
         labels,
         centers,
         view_centers,
         widths,
-        _widths(table.consensus, labels, centers),
+        _widths(embeddings.consensus, labels, centers),
         torch.bincount(labels, minlength=n_clusters),
     )
 
@@ -113,31 +91,31 @@ def _widths(rows: Tensor, labels: Tensor, centers: Tensor) -> Tensor:
 
 
 def evidence_of_all(
-    table: Table, clusters: Clusters, neighbours: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]
+    embeddings: Embeddings,
+    clusters: Clusters,
+    neighbours: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]],
 ) -> Evidence:
-    """Return what speaks for the cluster of each row (Eqs. 15 to 17), over all rows.
+    """Return the evidence for the label of each row (Eqs. 15 to 17), over all rows.
 
-    The neighbours are those that the views name, by the number of views; distances are those of the consensus.
+    The neighbours are those of the joined graph; distances are those of the consensus.
 
     Parameters
     ----------
-    table : Table
-    clusters : Clusters
     neighbours : iterable of (rows, numbers, weights)
         Some rows (m,) with the numbers (m, p) and weights (m, p) of their neighbours; together all rows.
     """
     n_rows = len(clusters.labels)
     votes, nearness = torch.zeros(n_rows), torch.zeros(n_rows)
     centers = F.normalize(clusters.centers, dim=1)
-    pieces = zip(table.consensus.split(_PIECE), clusters.labels.split(_PIECE), strict=True)
+    pieces = zip(embeddings.consensus.split(_PIECE), clusters.labels.split(_PIECE), strict=True)
     similarity = torch.cat([(part * centers[kind]).sum(1) for part, kind in pieces])
     for rows, numbers, weights in neighbours:
         for first in range(0, len(rows), _CHUNK):
             part = slice(first, first + _CHUNK)
             mine, theirs = torch.from_numpy(rows[part]), torch.from_numpy(numbers[part])
             same = clusters.labels[mine][:, None] == clusters.labels[theirs]
-            cosines = torch.bmm(table.consensus[theirs], table.consensus[mine][:, :, None])[:, :, 0]
+            cosines = torch.bmm(embeddings.consensus[theirs], embeddings.consensus[mine][:, :, None])[:, :, 0]
             distances = (2 - 2 * cosines).clamp(min=0).sqrt()
-            found = gather_evidence(torch.from_numpy(weights[part]), same, distances, similarity[mine])
-            votes[mine], nearness[mine] = found.votes, found.nearness
+            evidence = gather_evidence(torch.from_numpy(weights[part]), same, distances, similarity[mine])
+            votes[mine], nearness[mine] = evidence.votes, evidence.nearness
     return Evidence(votes, similarity, nearness)

@@ -1,6 +1,6 @@
 """The contrastive losses: of clusters (Eqs. 39 to 43), of rows (Eq. 44), across rows of a cluster (Eqs. 48 to 50)."""
 
-# b rows of a batch, l of them whose lines of a table are asked for, d features of an embedding, k clusters,
+# b rows of a batch, l lines of a table of pairs, d features of an embedding, k clusters,
 # M small clusters, P pseudo-rows of each
 
 from __future__ import annotations
@@ -21,23 +21,16 @@ _LINES = 512  # of a table of cosines at a time: what stays in the processor's c
 
 
 class Pseudo(NamedTuple):
-    """Pseudo-rows of small clusters.
+    """Pseudo-rows of small clusters."""
 
-    Attributes
-    ----------
-    clusters : Tensor of shape (M,)
-    rows : Tensor of shape (M, P, d)
-        Of unit length.
-    """
-
-    clusters: Tensor
-    rows: Tensor
+    clusters: Tensor  # (M,)
+    rows: Tensor  # (M, P, d): of unit length
 
 
 def cluster_contrast(
     consensus: Tensor, view: Tensor, labels: Tensor, n_clusters: int, tau: float, pseudo: Pseudo | None = None
 ) -> Tensor:
-    r"""Return how badly a view's clusters are found by those of the consensus (Eqs. 39 to 43, with M11).
+    r"""Return the contrast of a view's clusters with those of the consensus (Eqs. 39 to 43, with M11).
 
     .. math:: -\frac{1}{|C|} \sum_c \log \frac{P_c}{P_c + N_c},\quad
         P_c = e^{q_c k_c / \tau} + \overline{e^{q_c \psi_c / \tau}},\quad
@@ -51,8 +44,6 @@ def cluster_contrast(
     consensus, view : Tensor of shape (b, d)
         Unit rows.
     labels : Tensor of shape (b,)
-    n_clusters : int
-    tau : float
     pseudo : Pseudo, optional
         Of clusters in the batch.
 
@@ -64,14 +55,14 @@ def cluster_contrast(
     """
     counts, sums = count_and_sum(consensus, labels, n_clusters)
     there = counts > 0
-    asked = F.normalize(sums[there], dim=1)
-    found = F.normalize(count_and_sum(view, labels, n_clusters)[1][there], dim=1)
-    own = (asked * found).sum(1) / tau
-    others = (asked @ asked.T / tau).fill_diagonal_(-torch.inf)
+    queries = F.normalize(sums[there], dim=1)
+    keys = F.normalize(count_and_sum(view, labels, n_clusters)[1][there], dim=1)
+    own = (queries * keys).sum(1) / tau
+    others = (queries @ queries.T / tau).fill_diagonal_(-torch.inf)
     if pseudo is None:
         return (torch.logsumexp(torch.cat([own[:, None], others], 1), 1) - own).mean()
     size = pseudo.rows.shape[1]
-    theirs = (torch.einsum("cd,mpd->cmp", asked, pseudo.rows) / tau).logsumexp(2) - math.log(size)
+    theirs = (torch.einsum("cd,mpd->cmp", queries, pseudo.rows) / tau).logsumexp(2) - math.log(size)
     mine = torch.arange(n_clusters, device=labels.device)[there][:, None] == pseudo.clusters
     attract = torch.cat([own[:, None], theirs.masked_fill(~mine, -torch.inf)], 1).logsumexp(1)
     everything = torch.cat([own[:, None], others, theirs], 1).logsumexp(1)
@@ -79,54 +70,33 @@ def cluster_contrast(
 
 
 class Contrasts(NamedTuple):
-    """Two losses of the cosines of a view, means over rows.
+    """Two losses of the cosines of a view, means over rows."""
 
-    Attributes
-    ----------
-    rows : Tensor of shape ()
-        How badly rows find their partners in the consensus (Eq. 44).
-    across : Tensor of shape ()
-        How badly they find the rows of their cluster in the view (Eq. 49); 0 where it is not asked for.
-    """
-
-    rows: Tensor
+    rows: Tensor  # (): contrast of rows with their positives in the consensus (Eq. 44)
+    # (): contrast with the rows of their cluster in the view (Eq. 49); 0 where it is off
     across: Tensor
 
 
 class Kin(NamedTuple):
-    """Who should be found across rows: the rows of a cluster.
+    """Positives of the contrast across rows: the other rows of a cluster."""
 
-    Attributes
-    ----------
-    weights : Tensor of shape (l, b)
-        The weights S of pairs, lines that sum to one or are empty; they get no gradient.
-    n_paired : Tensor of shape ()
-        How many of all b rows have a pair.
-    """
-
+    # (l, b): the weights S of pairs, lines that sum to one or are empty; they get no gradient
     weights: Tensor
-    n_paired: Tensor
+    n_paired: Tensor  # (): how many of all b rows have a pair
 
 
 class Members(NamedTuple):
-    """The clusters of rows.
+    """The clusters of rows."""
 
-    Attributes
-    ----------
-    labels : Tensor of shape (b,)
-    certainty : Tensor of shape (b,)
-        Membership of each row in its own cluster.
-    """
-
-    labels: Tensor
-    certainty: Tensor
+    labels: Tensor  # (b,)
+    certainty: Tensor  # (b,): membership of each row in its own cluster
 
     def among(self, rows: Tensor) -> Members:
         """Return those of some rows."""
         return Members(self.labels[rows], self.certainty[rows])
 
     def kin(self, lines: slice = slice(None)) -> Kin:
-        """Return who should be found by the rows of some lines.
+        """Return the positives of the rows of some lines.
 
         Examples
         --------
@@ -138,20 +108,11 @@ class Members(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A view whose contrasts are asked for.
+    """The terms of the contrasts of a view."""
 
-    Attributes
-    ----------
-    view, consensus : Tensor of shape (b, d)
-        Unit rows; the same tensor twice is the consensus beside itself.
-    pairs : Pairs
-        Of all rows, or of this process's part of them.
-    kin : Kin, optional
-    """
-
-    view: Tensor
-    consensus: Tensor
-    pairs: Pairs
+    view: Tensor  # (b, d): unit rows
+    consensus: Tensor  # (b, d): unit rows; the same tensor as `view` for the consensus itself
+    pairs: Pairs  # of all rows, or of this process's part of them
     kin: Kin | None = None
 
 
@@ -168,7 +129,6 @@ def contrasts(asked: Sequence[Asked], tau: float) -> list[Contrasts]:
 
     Parameters
     ----------
-    asked : sequence of Asked
     tau : float
         At least 0.025.
 
@@ -180,7 +140,7 @@ def contrasts(asked: Sequence[Asked], tau: float) -> list[Contrasts]:
     True
     """
     others = [
-        one.view if one.view is one.consensus else torch.cat([one.consensus, one.view]) for one in asked
+        term.view if term.view is term.consensus else torch.cat([term.consensus, term.view]) for term in asked
     ]
     losses = _Contrasts.apply(asked, tau, *others)
     return [Contrasts(*pair) for pair in zip(losses[::2], losses[1::2], strict=True)]
@@ -199,16 +159,16 @@ class _Contrasts(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, asked: Sequence[Asked], tau: float, *others: Tensor) -> tuple[Tensor, ...]:
         steps_of, losses = [], []
-        for one, table in zip(asked, others, strict=True):
-            n_rows = len(one.view)
-            compared = one.view[: 0 if one.kin is None else n_rows]
+        for term, table in zip(asked, others, strict=True):
+            n_rows = len(term.view)
+            compared = term.view[: 0 if term.kin is None else n_rows]
             steps = Steps(torch.zeros_like(table), torch.zeros_like(compared))
             sums = table.new_zeros(2)
-            for start in range(0, len(one.pairs.negative), _LINES):
-                lines = slice(start, min(start + _LINES, len(one.pairs.negative)))
-                some_kin = None if one.kin is None else one.kin.weights[lines]
-                sums += _add_lines(table, n_rows, one.pairs.of_lines(lines), some_kin, tau, steps)
-            n_paired = 1 if one.kin is None else one.kin.n_paired.clamp(min=1)
+            for start in range(0, len(term.pairs.negative), _LINES):
+                lines = slice(start, min(start + _LINES, len(term.pairs.negative)))
+                some_kin = None if term.kin is None else term.kin.weights[lines]
+                sums += _add_lines(table, n_rows, term.pairs.of_lines(lines), some_kin, tau, steps)
+            n_paired = 1 if term.kin is None else term.kin.n_paired.clamp(min=1)
             steps_of += [steps.rows.div_(tau * n_rows), steps.across.div_(tau * n_paired)]
             losses += [sums[0] / n_rows, sums[1] / n_paired]
         ctx.save_for_backward(*steps_of)
@@ -217,28 +177,20 @@ class _Contrasts(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *by_losses: Tensor) -> tuple[Tensor | None, ...]:
-        found, saved = [], ctx.saved_tensors
+        gradients, saved = [], ctx.saved_tensors
         for i in range(0, len(saved), 2):
             step = by_losses[i] * saved[i]
             if len(saved[i + 1]):
                 step[-len(saved[i + 1]) :] += by_losses[i + 1] * saved[i + 1]
-            found.append(step)
-        return None, None, *found
+            gradients.append(step)
+        return None, None, *gradients
 
 
 class Steps(NamedTuple):
-    """Gradients of both contrasts before they are divided by tau and the number of rows or of paired rows.
+    """Gradients of both contrasts before they are divided by tau and the number of rows or of paired rows."""
 
-    Attributes
-    ----------
-    rows : Tensor of shape (b or 2 b, d)
-        Of the contrast of rows, for all that rows are compared with.
-    across : Tensor of shape (b, d)
-        Of that across rows, for the rows of the view; empty where it is not asked for.
-    """
-
-    rows: Tensor
-    across: Tensor
+    rows: Tensor  # (b or 2 b, d): of the contrast of rows, for all that rows are compared with
+    across: Tensor  # (b, d): of that across rows, for the rows of the view; empty where it is off
 
 
 def _add_lines(

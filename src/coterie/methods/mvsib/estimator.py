@@ -11,38 +11,38 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
+from torch import Tensor, nn
 
-from coterie.data import Scaler, Views
+from coterie.data import Views
 from coterie.data.batches import SAMPLE_ROWS, Batches
 from coterie.engine.device import resolve_device
-from coterie.engine.loop import Loop
-from coterie.methods.mvsib import fitting
-from coterie.methods.mvsib.fitting import Parts
-from coterie.methods.mvsib.options import MVSIBOptions
-from coterie.methods.mvsib.training import MVSIBTask, embedded_rows
+from coterie.methods.deep import TRAINING_RULES, StreamClusterer
+from coterie.methods.mvsib.compare import compare_more, compare_rows, counted, draw_network, scale_views
+from coterie.methods.mvsib.graph import join_views, pair_rows, partition_sample
+from coterie.methods.mvsib.network import build_network, embed_batches
+from coterie.methods.mvsib.options import MVSIBOptions, MVSIBSettings
+from coterie.methods.mvsib.training import MVSIBTask, train
 from coterie.methods.options import Options
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, one_of, sizes, whole
-from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
+from coterie.methods.run_setup import make_loop
 from coterie.nn.forward import FORWARD_ROWS
-from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.ops.array_builder import ArrayBuilder
 from coterie.ops.cluster_statistics import NearestRows
 from coterie.ops.distances import exact_distances
 from coterie.ops.memberships import calibrated_tau
-from coterie.store import below
+from coterie.store import versions
 
 ROUTES = ("not routed", "false negative", "hard negative")
 """What the numbers of `route_` mean."""
 
 
-class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
+class MVSIB(StreamClusterer):
     """Contrastive clustering of several views, with care for ambiguous rows and small clusters.
 
     An encoder for each view places rows on a sphere; their weighted mean is the consensus that is clustered. Rows
-    that are neighbours in any view attract each other, rows of other clusters repel. Rows of which the views are
-    unsure are told apart: neighbours that were put into another cluster by mistake are spared, and rows between two
-    clusters are pushed to their own. Views may be missing, in `fit` and afterwards.
+    that are neighbours in any view attract each other, rows of other clusters repel. Uncertain rows are routed: false
+    negatives, neighbours that are in another cluster by mistake, repel less, and hard rows between two clusters are
+    pushed to their own. Views may be missing, in `fit` and afterwards.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
     n_code : int, default=64
         Width d of the embeddings.
     n_neighbors : int, default=10
-        Nearest neighbours that each view names, at least 1.
+        Nearest neighbours in each view, at least 1.
     max_epochs : int or "auto", default="auto"
         Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
     batch_size : int, default=256
@@ -84,7 +84,7 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
     exemplar_indices_ : ndarray of shape (n_clusters,)
         The rows nearest to the centres.
     uncertainty_ : ndarray of shape (n,)
-        How uncertain the network thinks each row is, from 0 to 1.
+        Predicted uncertainty of each row, from 0 to 1.
     route_ : ndarray of shape (n,)
         How each row was last routed: 0 never, 1 false negative, 2 hard negative.
     view_weights_ : ndarray of shape (V,)
@@ -92,7 +92,7 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
     view_agreement_ : ndarray of shape (V, V)
         How much the views agree on who is near whom, at most 1.
     n_clusters_ : int
-        How many clusters were looked for.
+        How many clusters there are.
     k_choice_ : KChoice or None
         How ``n_clusters="auto"`` came to that number.
     cluster_sizes_ : ndarray of shape (n_clusters,)
@@ -114,9 +114,9 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
     Notes
     -----
     The method is that of "A Multi-View Clustering Method for Handling Challenging Samples and Class Imbalance", as
-    corrected by our specification (26 errata). Neighbours in any view as partners, the scalings and the start from
-    the views' joined graph are ours; losses are means over views, not sums. The page on MVSIB in the documentation
-    has the equations, the corrections and the measurements behind the defaults.
+    corrected by our specification (26 errata). Neighbours in any view as positives, the scalings and the initial
+    partition of the views' joined graph are ours; losses are means over views, not sums. The page on MVSIB in the
+    documentation has the equations, the corrections and the measurements behind the defaults.
 
     Examples
     --------
@@ -141,7 +141,6 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
         "options": either(one_of(None), a_kind_of(MVSIBOptions, "MVSIBOptions")),
         **TRAINING_RULES,
     }
-    _stream_options: ClassVar[Mapping[str, Any]] = {"curriculum": (0.0, 1.0), "hold": 0.0}
 
     def __init__(
         self,
@@ -178,44 +177,53 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
 
     # Fitting
 
-    def _prepare(self, params: Mapping[str, Any], data: Views) -> Parts:
-        return fitting.prepare(params, data, self.seed_, resolve_device(self.device))
+    def _fit(self, data: Views) -> None:
+        settings = MVSIBSettings.of(self._resolved())
+        sample = scale_views(data, settings, self.seed_)
+        network = draw_network(settings, sample).to(resolve_device(self.device))
+        rows = compare_rows(data, sample, network, settings.batch_size)
+        graph, agreement = join_views(rows, settings.n_neighbors)
+        pairs = pair_rows(rows, settings.n_neighbors, settings.options.n_partners, graph)
+        initial = partition_sample(rows, graph, settings.n_clusters)
+        task = MVSIBTask(network, settings, rows, pairs=pairs)
+        self.history_ = train(task, initial, self._watchers(rows.fingerprint()))
+        self.scaler_, self.view_agreement_ = sample.scaler, agreement
+        self._label(task)
+        self._describe()
 
-    def _prepare_more(self, params: Mapping[str, Any], data: Views, seed: int) -> Parts:
-        return fitting.prepare_more(
-            params, data, self.network_, self.scaler_, self.view_agreement_, seed=seed
-        )
-
-    def _make_task(self, params: Mapping[str, Any], parts: Parts) -> MVSIBTask:
-        return fitting.make_task(params, parts)
-
-    def _follow(self, task: MVSIBTask, loop: Loop) -> None:
+    def _fit_more(self, data: Views) -> None:
+        settings, seed = MVSIBSettings.of(self._resolved()).for_stream(), self.seed_ + len(self.history_)
+        rows = compare_more(data, self.scaler_, self.network_, settings.batch_size, seed)
+        pairs = pair_rows(rows, settings.n_neighbors, settings.options.n_partners)
+        task = MVSIBTask(self.network_, settings, rows, pairs=pairs)
         task.started = True
+        loop = make_loop(task)
         loop.run()
+        self._continue_history(loop.history)
+        self._label(task)
+        self._describe()
 
-    def _conclude(self, parts: Parts, task: MVSIBTask) -> None:
-        table = task.update()
-        self.network_, self.view_agreement_ = parts.network, parts.agreement
+    def _label(self, task: MVSIBTask) -> None:
+        """Keep the network, update the clusters, and set the labels and uncertainties of all rows."""
+        embeddings = task.update_clusters()
+        self.network_ = task.network
         self.route_ = task.last_routes.numpy().astype(np.int64)
-        labels, doubts, sample, exemplars = (
-            ArrayBuilder(),
-            ArrayBuilder(),
-            ArrayBuilder(),
-            NearestRows(self.n_clusters_),
-        )
-        device, step = parts.network.centers.device, math.ceil(parts.batches.views.n_rows / SAMPLE_ROWS)
-        for consensus, costs in self._costs(table.consensus):
-            labels.add(costs.argmin(1))
+        labels, uncertainty, sample = ArrayBuilder(), ArrayBuilder(), ArrayBuilder()
+        exemplars = NearestRows(self.n_clusters_)
+        step = math.ceil(len(embeddings.consensus) / SAMPLE_ROWS)
+        for consensus, distances in self._distances(embeddings.consensus):
+            labels.add(distances.argmin(1))
             with torch.no_grad():
-                doubts.add(parts.network.predicted_doubt(consensus.to(device)))
-            exemplars.add(costs)
-            sample.add(costs[::step])
-        self.labels_, self.uncertainty_ = labels.joined(), doubts.joined()
+                uncertainty.add(task.network.predicted_doubt(consensus.to(task.device)))
+            exemplars.add(distances)
+            sample.add(distances[::step])
+        self.labels_, self.uncertainty_ = labels.joined(), uncertainty.joined()
         self.exemplar_indices_ = exemplars.numbers
         self.tau_ = 1.0
-        if parts.pairs is not None:
-            self.tau_ = calibrated_tau(torch.from_numpy(sample.joined()), parts.pairs.agreement(self.labels_))
-        self._describe()
+        if task.pairs is not None:
+            agreement = task.pairs.agreement(self.labels_)
+            self.tau_ = calibrated_tau(torch.from_numpy(sample.joined()), agreement)
+        self.versions_ = versions()
 
     def _describe(self) -> None:
         """Set the attributes that follow from others."""
@@ -228,15 +236,15 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
 
     # Using a fitted model
 
-    def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
+    def _codes_and_distances(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
-        idle = self.network_.idle.cpu().numpy()
-        batches = Batches(fitting.counted(data, idle), self.scaler_, batch_size=self.batch_size, seed=0)
-        for part in embedded_rows(self.network_, batches):
-            yield from self._costs(part.consensus)
+        views = counted(data, self.network_.idle.cpu().numpy())
+        batches = Batches(views, self.scaler_, batch_size=self.batch_size, seed=0)
+        for part in embed_batches(self.network_, batches):
+            yield from self._distances(part.consensus)
 
-    def _costs(self, consensus: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    def _distances(self, consensus: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield rows of the consensus and their squared distances to the centres."""
         centers = self.network_.centers.cpu()
         for rows in consensus.split(FORWARD_ROWS):
@@ -244,31 +252,18 @@ class MVSIB(TrainedClusterer[Parts, MVSIBTask]):
 
     # Saving
 
+    _saved: ClassVar[tuple[str, ...]] = ("labels_", "exemplar_indices_", "uncertainty_", "route_")
+
+    def _named_modules(self) -> dict[str, nn.Module]:
+        return {"network": self.network_}
+
+    def _build_modules(self, values: Mapping[str, Any]) -> None:
+        self.network_ = build_network(MVSIBSettings.of(self._resolved()), self.view_dims_in_)
+
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        values = {
-            "seed": self.seed_,
-            "tau": self.tau_,
-            "history": self.history_,
-            "scale": list(self.scaler_.modes_),
-        }
-        arrays = module_arrays("network.", self.network_)
-        arrays |= {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
-        return values, arrays | {
-            "labels": self.labels_,
-            "exemplar_indices": self.exemplar_indices_,
-            "uncertainty": self.uncertainty_,
-            "route": self.route_,
-            "agreement": self.view_agreement_,
-        }
+        values, arrays = super()._pack()
+        return values, arrays | {"agreement": self.view_agreement_}
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        self.seed_, self.tau_, self.history_ = values["seed"], values["tau"], values["history"]
-        self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
-        with unfilled():
-            self.network_ = fitting.build_network(self._resolved(), self.view_dims_in_)
-        load_arrays("network.", self.network_, arrays)
-        self.network_.to(resolve_device(self.device))
-        self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]
-        self.uncertainty_, self.route_ = arrays["uncertainty"], arrays["route"]
+        super()._unpack(values, arrays)
         self.view_agreement_ = arrays["agreement"]
-        self._describe()

@@ -17,18 +17,11 @@ _LEAST = 1e-12
 
 
 class Safety(NamedTuple):
-    """How safe rows are from their false negatives.
+    """How safe rows are from their false negatives."""
 
-    Attributes
-    ----------
-    theta : Tensor of shape (b,)
-        Share of the repulsion that comes from possible false negatives.
-    limit : Tensor of shape (b,)
-        Theta, the largest such share with which a step does not lead away from the own centre: infinite where any
-        share is safe, minus infinite where none is.
-    """
-
-    theta: Tensor
+    theta: Tensor  # (b,): share of the repulsion that comes from possible false negatives
+    # (b,): Theta, the largest such share with which a step does not lead away from the own centre: infinite where any
+    # share is safe, minus infinite where none is
     limit: Tensor
 
     @property
@@ -38,25 +31,13 @@ class Safety(NamedTuple):
 
 
 class Pull(NamedTuple):
-    """Where the parts of a contrastive loss pull a row along its way to the centre.
+    """Where the parts of a contrastive loss pull a row along its way to the centre."""
 
-    Attributes
-    ----------
-    attracted : Tensor of shape (b,)
-        mu_+, of the positives, weighted as in the softmax.
-    false : Tensor of shape (b,)
-        mu_FN, of the possible false negatives.
-    others : Tensor of shape (b,)
-        mu_-, of all other rows of the denominator.
-    false_mass, other_mass : Tensor of shape (b,)
-        Sums of e^{s / tau}, those of the false negatives before their weight.
-    """
-
-    attracted: Tensor
-    false: Tensor
-    others: Tensor
-    false_mass: Tensor
-    other_mass: Tensor
+    attracted: Tensor  # (b,): mu_+, of the positives, weighted as in the softmax
+    false: Tensor  # (b,): mu_FN, of the possible false negatives
+    others: Tensor  # (b,): mu_-, of all other rows of the denominator
+    false_mass: Tensor  # (b,): sum of e^{s / tau} of the false negatives, before their weight
+    other_mass: Tensor  # (b,): sum of e^{s / tau} of the others
 
 
 def measure_pull(
@@ -78,7 +59,6 @@ def measure_pull(
     false, others : Tensor of shape (b, n)
         Weights in the denominator of the possible false negatives, before the controlled factor, and of the rest,
         which includes the positives.
-    tau : float
     """
     along = to_center[:, :-1] - to_center[:, -1:] * similarity
     # relative to the largest that counts: a row's own, 1, does not, and at a small tau dwarfs the others
@@ -106,7 +86,6 @@ def safety(pull: Pull, weight: Tensor) -> Safety:
 
     Parameters
     ----------
-    pull : Pull
     weight : Tensor of shape () or (b,)
         g pi.
     """
@@ -138,9 +117,7 @@ def projection(pull: Pull, weight: Tensor, tau: float, own: Tensor) -> Tensor:
 
     Parameters
     ----------
-    pull : Pull
     weight : Tensor of shape () or (b,)
-    tau : float
     own : Tensor of shape (b,)
         Cosine of the rows to their centre.
     """

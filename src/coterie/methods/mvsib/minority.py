@@ -38,10 +38,8 @@ def pseudo_rows(rows: Tensor, n_pseudo: int, spread: float, generator: torch.Gen
     Parameters
     ----------
     rows : Tensor of shape (n, d)
-    n_pseudo : int
     spread : float
         nu; the paper's P / n shrinks the cloud as soon as there are more rows than pseudo-rows (M6).
-    generator : torch.Generator
     """
     n_rows, d = rows.shape
     mean = rows.mean(0)

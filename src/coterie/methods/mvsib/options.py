@@ -1,19 +1,23 @@
-"""Options of MVSIB."""
+"""Options and settings of MVSIB."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from coterie.methods.options import Options, option
+from coterie.engine.schedule import Epochs
+from coterie.methods.options import TrainingOptions, option
 from coterie.methods.params import either, flag, one_of, real, rising, whole
+from coterie.methods.run_setup import RunSettings
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class MVSIBOptions(Options):
+class MVSIBOptions(TrainingOptions):
     """What the paper names, for ``MVSIB(options=MVSIBOptions(tau=0.2))``.
 
-    All losses but that of rows and the guess at uncertainty are off by default: none of them moved a figure that we
-    measured. 0.1 is what the specification has for each.
+    All losses but the contrast of rows and the predicted uncertainty are off by default: none of the others changed
+    the accuracy. The specification has 0.1 for each.
 
     Parameters
     ----------
@@ -21,12 +25,12 @@ class MVSIBOptions(Options):
         Share of the epochs that train the encoders before there are clusters. Without a warm-up the learning rate is
         constant.
     hold : float, default=0.5
-        Share of the epochs with clusters in which rows keep the initial ones, which the encoders learn; then the
-        clusters move with the consensus.
+        Share of the epochs with clusters in which rows keep their initial labels; then k-means of the consensus
+        updates them in each epoch.
     tau : float, default=0.5
         Temperature of all contrasts, at least 0.025.
     n_partners : int, default=15
-        Neighbours of a row that are kept, those that most views name; partners are drawn from them.
+        Neighbours of a row that are kept, those with the largest weights; positives are drawn from them.
     reconstruction_weight : float, default=0.0
         Weight of the reconstruction (Eq. 2).
     row_weight : float, default=1.0
@@ -34,7 +38,7 @@ class MVSIBOptions(Options):
     cluster_weight : float, default=0.0
         Weight of the contrast of clusters (Eq. 43).
     doubt_weight : float, default=0.1
-        Weight of the guess at a row's uncertainty (Eq. 45).
+        Weight of the predicted uncertainty (Eq. 45).
     hard_weight : float, default=0.0
         Weight of the push and the pull on hard rows (Eq. 47).
     cross_weight : float, default=0.0
@@ -47,17 +51,17 @@ class MVSIBOptions(Options):
     uncertain : float, default=0.3
         Share p_0 of the rows that count as uncertain at first; it falls to nothing (Eq. 13).
     doubt_balance : float, default=0.5
-        Weight of the entropy beside the gap of the memberships (Eq. 11).
+        Weight of the entropy relative to the gap of the memberships (Eq. 11).
     gate : (float, float), default=(0.3, 0.7)
         Mean uncertainties at which the gate begins to open and is open (Eq. 29).
     gate_window : bool, default=False
         Whether it closes again above, as the paper's text asks.
     router : {"rule", "mlp"}, default="rule"
-        What tells false negatives from hard ones.
+        How false negatives are told from hard ones.
     false_mode : {"denominator", "numerator", "both"}, default="denominator"
         Where the weight of false negatives acts: on repulsion, on attraction (Eq. 24), or on both.
     false_mask : float, default=0.1
-        That weight, pi; 1 spares nobody.
+        That weight, pi; 1 changes nothing.
     control : bool, default=True
         Whether the weight is lowered where Theorem A asks for it.
     margin : float, default=0.2
@@ -68,7 +72,6 @@ class MVSIBOptions(Options):
         Pseudo-rows drawn for a small cluster in a batch.
     """
 
-    warmup: float = option(0.8, real(0, 1))
     hold: float = option(0.5, real(0, 1))
     tau: float = option(0.5, real(0.025))
     n_partners: int = option(15, whole(1))
@@ -91,3 +94,49 @@ class MVSIBOptions(Options):
     margin: float = option(0.2, real(0))
     minority_ratio: float = option(0.5, real(0))
     n_pseudo: int = option(5, whole(2))
+
+
+@dataclass(frozen=True)
+class MVSIBSettings(RunSettings):
+    """Parameters of `MVSIB` in effect."""
+
+    least_steps: ClassVar[int] = 600
+    enough_epochs: ClassVar[int] = 36
+    stream_options: ClassVar[Mapping[str, Any]] = {"curriculum": (0.0, 1.0), "hold": 0.0}
+
+    options: MVSIBOptions
+    hidden: Sequence[int]
+    n_code: int
+
+
+@dataclass(frozen=True)
+class Curriculum:
+    """Which losses and steps an epoch has (spec 2.6)."""
+
+    epochs: Epochs
+    options: MVSIBOptions
+
+    def stage(self, epoch: int) -> int:
+        """Return the stage: 0 in the warm-up, then 1, 2 and 3; without a curriculum all later epochs are stage 3."""
+        if self.epochs.in_warmup(epoch):
+            return 0
+        if self.options.curriculum is None:
+            return 3
+        done = (epoch - self.epochs.warmup) / max(1, self.epochs.clusters)
+        return 1 + sum(done >= begin for begin in self.options.curriculum)
+
+    def keeps_initial(self, epoch: int) -> bool:
+        """Whether rows keep their initial labels; where no epoch has clusters, any `hold` keeps them."""
+        if self.epochs.clusters == 0:
+            return self.options.hold > 0
+        return self.epochs.within(self.options.hold, epoch)
+
+    def cross_gate(self, epoch: int) -> float:
+        """Return g_e, which grows over the third stage from zero to one (M4)."""
+        begin = 0.0 if self.options.curriculum is None else self.options.curriculum[1]
+        done = (epoch - self.epochs.warmup + 1) / max(1, self.epochs.clusters)
+        return min(1.0, max(0.0, (done - begin) / max(1 - begin, 1e-9)))
+
+    def routes_rows(self, epoch: int) -> bool:
+        """Whether ambiguous rows are routed in an epoch."""
+        return self.stage(epoch) >= 2 and (self.options.hard_weight > 0 or self.options.false_mask < 1)

@@ -12,19 +12,12 @@ from torch import Tensor
 
 
 class Separation(NamedTuple):
-    """Cosines of rows to two centres.
+    """Cosines of rows to two centres."""
 
-    Attributes
-    ----------
-    own, other : Tensor of shape (h,)
-        To the own centre, and to the nearest other one.
-    own_center, other_center : Tensor of shape (h, d)
-    """
-
-    own: Tensor
-    other: Tensor
-    own_center: Tensor
-    other_center: Tensor
+    own: Tensor  # (h,): to the own centre
+    other: Tensor  # (h,): to the nearest other centre
+    own_center: Tensor  # (h, d)
+    other_center: Tensor  # (h, d)
 
 
 def separation(rows: Tensor, labels: Tensor, centers: Tensor) -> Separation:
@@ -52,8 +45,8 @@ def push_pull(rows: Tensor, labels: Tensor, centers: Tensor, margin: float) -> t
     if len(rows) == 0 or len(centers) < 2:
         nothing = rows.sum() * 0
         return nothing, nothing
-    found = separation(rows, labels, centers)
-    return (found.other - found.own + margin).clamp(min=0).mean(), (1 - found.own).mean()
+    cosines = separation(rows, labels, centers)
+    return (cosines.other - cosines.own + margin).clamp(min=0).mean(), (1 - cosines.own).mean()
 
 
 @torch.no_grad()
@@ -71,9 +64,9 @@ def separation_gain(rows: Tensor, labels: Tensor, centers: Tensor, margin: float
     >>> float(separation_gain(row, torch.tensor([0]), centers, 0.2)) > 0
     True
     """
-    found = separation(rows, labels, centers)
-    to_own = found.own_center - found.own[:, None] * rows
-    to_other = found.other_center - found.other[:, None] * rows
+    cosines = separation(rows, labels, centers)
+    to_own = cosines.own_center - cosines.own[:, None] * rows
+    to_other = cosines.other_center - cosines.other[:, None] * rows
     apart = to_own - to_other
-    active = (found.other - found.own + margin > 0).to(rows.dtype)
+    active = (cosines.other - cosines.own + margin > 0).to(rows.dtype)
     return active * apart.square().sum(1) + (apart * to_own).sum(1)

@@ -22,20 +22,12 @@ NO_ROUTE, FALSE_NEGATIVE, HARD_NEGATIVE = 0, 1, 2
 
 
 class Evidence(NamedTuple):
-    """What speaks for a row's cluster.
+    """Evidence for the label of a row."""
 
-    Attributes
-    ----------
-    votes : Tensor of shape (b,)
-        Neighbours in the same cluster less those in others, by weight, from -1 to 1 (Eq. 15).
-    similarity : Tensor of shape (b,)
-        Cosine to the centre of the row's cluster (Eq. 16).
-    nearness : Tensor of shape (b,)
-        How much nearer neighbours of the same cluster are than those of others, from -1 to 1 (Eq. 17).
-    """
-
+    # (b,): neighbours in the same cluster less those in others, by weight, from -1 to 1 (Eq. 15)
     votes: Tensor
-    similarity: Tensor
+    similarity: Tensor  # (b,): cosine to the centre of the row's cluster (Eq. 16)
+    # (b,): how much nearer neighbours of the same cluster are than those of others, from -1 to 1 (Eq. 17)
     nearness: Tensor
 
 
@@ -56,10 +48,10 @@ def gather_evidence(weights: Tensor, same: Tensor, distances: Tensor, similarity
 
     Examples
     --------
-    >>> found = gather_evidence(
+    >>> evidence = gather_evidence(
     ...     torch.ones(1, 4), torch.tensor([[True, True, True, False]]), torch.tensor([[1.0, 1, 1, 3]]), torch.ones(1)
     ... )
-    >>> found.votes, found.nearness
+    >>> evidence.votes, evidence.nearness
     (tensor([0.5000]), tensor([0.5000]))
     """
     inside, outside = weights * same, weights * ~same
@@ -80,8 +72,8 @@ def false_negative_share(evidence: Evidence) -> Tensor:
 
     Examples
     --------
-    >>> one, other = torch.tensor([1.0, -1.0]), torch.tensor([0.9, 0.1])
-    >>> false_negative_share(Evidence(one, other, one)).round()
+    >>> votes, similarity = torch.tensor([1.0, -1.0]), torch.tensor([0.9, 0.1])
+    >>> false_negative_share(Evidence(votes, similarity, votes)).round()
     tensor([1., 0.])
     """
     return torch.sigmoid(_SHARPNESS * (evidence.votes + _standard(evidence.similarity) + evidence.nearness))
@@ -101,10 +93,6 @@ class Router(nn.Module):
     Its decisions pass no gradient, and softened ones teach it to avoid penalties, not to recognise anything (M19): so
     it is an option, and stays what it was taught. It sees similarities as the rule does, from their mean in units of
     their spread: raw ones crowd near 1, where it would call nearly all rows false negatives.
-
-    Parameters
-    ----------
-    generator : torch.Generator
     """
 
     def __init__(self, generator: torch.Generator) -> None:
@@ -115,8 +103,8 @@ class Router(nn.Module):
 
     def forward(self, evidence: Evidence) -> Tensor:
         """Return the probability that rows are false negatives, (b,)."""
-        seen = torch.stack([evidence.votes, _standard(evidence.similarity), evidence.nearness], dim=1)
-        hard, false = self.scores(seen).unbind(1)
+        features = torch.stack([evidence.votes, _standard(evidence.similarity), evidence.nearness], dim=1)
+        hard, false = self.scores(features).unbind(1)
         return torch.sigmoid(false - hard)
 
     @torch.enable_grad()
@@ -173,7 +161,7 @@ def consistency(before: Tensor, now: Tensor) -> float:
     return float((before == now)[both].double().mean()) if both.any() else float("nan")
 
 
-def hard_share(found: Tensor) -> float:
+def hard_share(assigned: Tensor) -> float:
     """Return the share of the routed rows that are hard negatives; NaN where none is routed.
 
     Examples
@@ -181,5 +169,5 @@ def hard_share(found: Tensor) -> float:
     >>> hard_share(torch.tensor([0, 1, 2, 1, 1]))
     0.25
     """
-    routed = found != NO_ROUTE
-    return float((found == HARD_NEGATIVE)[routed].double().mean()) if routed.any() else float("nan")
+    routed = assigned != NO_ROUTE
+    return float((assigned == HARD_NEGATIVE)[routed].double().mean()) if routed.any() else float("nan")

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,29 +12,33 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from coterie.data import Scaler, Views
+from coterie.collectives import share_of
+from coterie.data import Views
 from coterie.data.batches import Batches
 from coterie.engine.device import resolve_device
-from coterie.engine.loop import Loop
+from coterie.graph.initial import initial_labels
 from coterie.graph.metric import KINDS, MetricChoice
+from coterie.methods.deep import TRAINING_RULES, StreamClusterer
 from coterie.methods.options import Options
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, one_of, real, sizes, whole
-from coterie.methods.pcx import build, fitting
-from coterie.methods.pcx.fitting import Parts
-from coterie.methods.pcx.options import PRESETS, PCXOptions
-from coterie.methods.pcx.training import PCXTask
-from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
-from coterie.nn.state import load_arrays, module_arrays, unfilled
-from coterie.store import below
+from coterie.methods.pcx.network import PCXNetwork, build_network, draw_network, encode_batches, encode_rows
+from coterie.methods.pcx.options import PRESETS, PCXOptions, PCXSettings
+from coterie.methods.pcx.training import PCXTask, train
+from coterie.methods.run_setup import ComparedRows, compare_rows
+from coterie.ops.array_builder import ArrayBuilder
+from coterie.ops.cluster_statistics import NearestRows
+from coterie.ops.distributed_rows import gathered
+from coterie.ops.memberships import calibrated_tau
+from coterie.store import versions
 
 
-class PCX(TrainedClusterer[Parts, PCXTask]):
+class PCX(StreamClusterer):
     """Deep clustering with slow exemplars (PC-X).
 
-    An auto-encoder learns a code in which a row is near its nearest neighbours; the code is cut into clusters;
-    then code and cluster centres are trained together: the decoder sees each code beside its centre, codes are
-    drawn towards their centres, and the centres follow slowly as moving averages, so that each becomes an
-    exemplar that can be decoded and looked at.
+    An auto-encoder learns a code in which a row is near its nearest neighbours. The partition of the rows' kNN graph,
+    corrected by self-training, gives the initial clusters. Then codes and centroids are trained together: the decoder
+    takes each code with its centroid, codes are drawn towards their centroids, and these follow slowly as moving
+    averages, so that each becomes an exemplar that can be decoded.
 
     Parameters
     ----------
@@ -44,7 +48,7 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
         ``"paper"`` takes what the paper prints wherever a parameter is ``"auto"`` or an option was not given. It is
         there for comparison: those settings lose clusters on most data.
     views : list or mapping, optional
-        Column groups, when one 2-D array holds several views. PCX puts views side by side.
+        Column groups, when one 2-D array holds several views. PCX concatenates views.
     scale : str, list or mapping, default="auto"
         Scaling of each view, one of ``"feature"``, ``"minmax"``, ``"sample"``, ``"none"``. ``"auto"``
         standardises columns of different units and leaves columns of one kind, such as pixels, as they are.
@@ -61,7 +65,7 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
     image_shape : (height, width) or (channels, height, width), optional
         What the columns of a row are, for ``encoder="conv"`` and for reports.
     n_neighbors : int or "auto", default="auto"
-        Nearest neighbours that partners are drawn from; 0 turns everything that needs neighbours off. ``"auto"`` is
+        Nearest neighbours from which positives are drawn; 0 turns off everything that needs neighbours. ``"auto"`` is
         15, and 0 with the paper's preset.
     max_epochs : int or "auto", default="auto"
         Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
@@ -90,7 +94,7 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
     cluster_centers_ : ndarray of shape (n_clusters, n_code)
         The centroids, in the space of the code.
     n_clusters_ : int
-        How many clusters were looked for.
+        How many clusters there are.
     k_choice_ : KChoice or None
         How ``n_clusters="auto"`` came to that number.
     cluster_sizes_ : ndarray of shape (n_clusters,)
@@ -117,7 +121,7 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
     Notes
     -----
     The method is that of "PC-X: Profound Clustering via Slow Exemplars"; the neighbour contrast, the choice of
-    the metric, the graph start, the student and the consistency term are ours. The page on PCX in the
+    the metric, the initial partition, self-training and the consistency term are ours. The page on PCX in the
     documentation has the equations, the corrections and the measurements behind the defaults.
 
     Examples
@@ -149,7 +153,6 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
         **TRAINING_RULES,
         "learning_rate": either(one_of("auto"), real(0, above=True)),
     }
-    _stream_options: ClassVar[Mapping[str, Any]] = {"burn_in": 0.0, "hold": 0.0}
 
     def __init__(
         self,
@@ -194,25 +197,34 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
 
     # Fitting
 
-    def _prepare(self, params: Mapping[str, Any], data: Views) -> Parts:
-        return fitting.prepare(params, data, self.seed_, resolve_device(self.device))
-
-    def _prepare_more(self, params: Mapping[str, Any], data: Views, seed: int) -> Parts:
-        return fitting.prepare_more(params, data, self.network_, self.scaler_, self.metric_, seed=seed)
-
-    def _make_task(self, params: Mapping[str, Any], parts: Parts) -> PCXTask:
-        return fitting.make_task(params, parts)
-
-    def _follow(self, task: PCXTask, loop: Loop) -> None:
-        task.started = True
-        loop.run()
-
-    def _conclude(self, parts: Parts, task: PCXTask) -> None:
-        self.network_, self.metric_ = parts.network, parts.metric
-        found = fitting.label_all(parts.network, parts.batches)
-        self.labels_, self.inertia_, self.exemplar_indices_ = found.labels, found.inertia, found.exemplars
-        self.tau_ = fitting.membership_tau(parts, task.settings.options, found.labels)
+    def _fit(self, data: Views) -> None:
+        settings = PCXSettings.of(self._resolved())
+        rows = compare_rows(data, settings, self.seed_)
+        network = draw_network(settings, rows).to(resolve_device(self.device))
+        axes = rows.axes(network.space)
+        graph = rows.search_neighbours(axes, settings.neighbours)
+        initial = partition_rows(rows, axes, settings) if settings.options.init == "graph" else None
+        task = PCXTask(network, settings, rows.batches, pairs=graph, seed=self.seed_)
+        self.history_ = train(task, initial, self._watchers(rows.fingerprint()))
+        self._label(task, rows)
         self._describe()
+
+    def _fit_more(self, data: Views) -> None:
+        settings, seed = PCXSettings.of(self._resolved()).for_stream(), self.seed_ + len(self.history_)
+        rows = compare_rows(data, settings, seed, scaler=self.scaler_, metric=self.metric_)
+        graph = rows.search_neighbours(rows.axes(self.network_.space), settings.neighbours)
+        task = PCXTask(self.network_, settings, rows.batches, pairs=graph, seed=seed)
+        task.started = True
+        self._continue_history(train(task, None))
+        self._label(task, rows)
+        self._describe()
+
+    def _label(self, task: PCXTask, rows: ComparedRows) -> None:
+        """Keep the network, and set the labels, the exemplars and the sharpness of memberships."""
+        self.network_, self.metric_, self.scaler_ = task.network, rows.metric, rows.batches.scaler
+        self.labels_, self.inertia_, self.exemplar_indices_ = label_rows(task.network, rows.batches)
+        self.tau_ = membership_tau(task, rows.sample, self.labels_)
+        self.versions_ = versions()
 
     def _describe(self) -> None:
         """Set the attributes that follow from others."""
@@ -222,43 +234,78 @@ class PCX(TrainedClusterer[Parts, PCXTask]):
         self._n_features_out = self.network_.centroids.shape[1]
         with torch.no_grad():
             decoded = self.network_.exemplars().cpu().numpy()
-        parts = np.split(decoded, np.cumsum(self.view_dims_in_)[:-1], axis=1)
-        exemplars = self.scaler_.inverse_transform(parts)
+        views = np.split(decoded, np.cumsum(self.view_dims_in_)[:-1], axis=1)
+        exemplars = self.scaler_.inverse_transform(views)
         self.exemplars_ = exemplars[0] if len(exemplars) == 1 else exemplars
         self.cluster_centers_ = self.network_.centroids.cpu().numpy()
 
     # Using a fitted model
 
-    def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
+    def _codes_and_distances(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
-        batches = Batches(data, self.scaler_, batch_size=self.batch_size, seed=0)
-        yield from fitting.assigned(self.network_, batches)
+        yield from encode_batches(
+            self.network_, Batches(data, self.scaler_, batch_size=self.batch_size, seed=0)
+        )
 
     # Saving
 
+    def _named_modules(self) -> dict[str, nn.Module]:
+        return {"network": self.network_}
+
+    def _build_modules(self, values: Mapping[str, Any]) -> None:
+        settings, self.metric_ = PCXSettings.of(self._resolved()), MetricChoice.from_values(values["metric"])
+        self.network_ = build_network(settings, self.metric_.kind, self.n_features_in_)
+
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        values = {
-            "seed": self.seed_,
-            "tau": self.tau_,
-            "inertia": self.inertia_,
-            "history": self.history_,
-            "metric": self.metric_.as_values(),
-            "scale": list(self.scaler_.modes_),
-        }
-        arrays = module_arrays("network.", self.network_)
-        arrays |= {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
-        arrays |= {"labels": self.labels_, "exemplar_indices": self.exemplar_indices_}
-        return values, arrays
+        values, arrays = super()._pack()
+        return values | {"inertia": self.inertia_, "metric": self.metric_.as_values()}, arrays
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        self.seed_, self.tau_, self.inertia_ = values["seed"], values["tau"], values["inertia"]
-        self.history_ = values["history"]
-        self.metric_ = MetricChoice.from_values(values["metric"])
-        self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
-        with unfilled():
-            self.network_ = build.build_network(self._resolved(), self.metric_.kind, self.n_features_in_)
-        load_arrays("network.", self.network_, arrays)
-        self.network_.to(resolve_device(self.device))
-        self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]
-        self._describe()
+        super()._unpack(values, arrays)
+        self.inertia_ = values["inertia"]
+
+
+def partition_rows(rows: ComparedRows, axes: Callable[[Tensor], Tensor], settings: PCXSettings) -> np.ndarray:
+    """Return the partition of the rows' kNN graph, (n,)."""
+    batches = rows.batches
+
+    def read(numbers: np.ndarray) -> np.ndarray:
+        pieces = (torch.from_numpy(np.hstack(views)) for views in batches.in_order(numbers))
+        return np.concatenate([axes(piece).cpu().numpy() for piece in pieces])
+
+    return initial_labels(
+        read,
+        batches.views.n_rows,
+        settings.n_clusters,
+        seed=rows.seed,
+        collectives=batches.collectives,
+    )
+
+
+def label_rows(network: PCXNetwork, batches: Batches) -> tuple[np.ndarray, float, np.ndarray]:
+    """Return the labels (n,), the inertia, and the rows nearest to the centroids (k,), in one pass."""
+    n_rows, collectives = batches.views.n_rows, batches.collectives
+    labels, inertia = ArrayBuilder(), 0.0
+    exemplars = NearestRows(len(network.centroids), share_of(n_rows, collectives).start)
+    for _, distances in encode_batches(network, batches):
+        nearest = distances.min(1)
+        labels.add(nearest.indices)
+        inertia += float(nearest.values.double().sum())
+        exemplars.add(distances)
+    labels_of_all = gathered(labels.joined(), n_rows, collectives)
+    return labels_of_all, collectives.sum(inertia), exemplars.over(collectives)
+
+
+def membership_tau(task: PCXTask, sample: Tensor, labels: np.ndarray) -> float:
+    """Return the tau of `predict_proba`, calibrated so that the mean confidence is the agreement of neighbours.
+
+    Training pulls codes so close to their centroids that the tau of the loss would make every row certain. The share
+    of neighbours in one cluster can be checked without labels.
+    """
+    options = task.options
+    distances = encode_rows(task.network, sample.to(task.device))[1]
+    if task.pairs is not None and options.relative_weights:
+        return calibrated_tau(distances, task.pairs.agreement(labels))
+    mean_distance = float(distances.amin(1).mean())
+    return options.tau / mean_distance if options.relative_weights and mean_distance > 0 else options.tau

@@ -4,19 +4,25 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
+
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from coterie.data.batches import Batches
+from coterie.errors import InputError
 from coterie.graph.metric import MetricSpace
-from coterie.ops.distances import squared_distances
+from coterie.methods.pcx.options import PCXSettings
+from coterie.methods.run_setup import ComparedRows, check_image_shape
+from coterie.nn.autoencoder import check_code, conv_pair, initialise, mlp_pair
+from coterie.nn.forward import passes
+from coterie.ops.distances import exact_distances, squared_distances
 
 
 class CIUnit(nn.Module):
-    """Centroid-Integration Unit, Eq. 3: one linear layer on the code and its centroid, side by side.
-
-    Parameters
-    ----------
-    n_code : int
+    """Centroid-Integration Unit, Eq. 3: one linear layer on the code concatenated with its centroid.
 
     Examples
     --------
@@ -47,12 +53,11 @@ class PCXNetwork(nn.Module):
     Parameters
     ----------
     space : MetricSpace
-        The look at the rows that the encoder is given.
+        The metric of the encoder's input.
     target : MetricSpace
-        The form of the rows that the decoder gives back.
+        The scale of the decoder's output.
     encoder, decoder : Module
         (b, D) to (b, d) and back.
-    n_clusters, n_code : int
     ci_unit : bool
         False removes the unit (ablation).
     logits : bool
@@ -94,7 +99,7 @@ class PCXNetwork(nn.Module):
         return self.encoder(self.space(x))
 
     def decode(self, codes: Tensor, centroids: Tensor, noise: Tensor | None = None) -> Tensor:
-        """Return the rows that codes with these centroids stand for; noise is added to the decoder's input."""
+        """Return the rows that codes and their centroids decode to; noise is added to the decoder's input."""
         fused = self.fuse(codes, centroids)
         return self.decoder(fused if noise is None else fused + noise)
 
@@ -105,3 +110,72 @@ class PCXNetwork(nn.Module):
     def exemplars(self) -> Tensor:
         """Return the centroids decoded in input space, g(h(mu, mu))."""
         return self.target.inverse(self.output(self.decode(self.centroids, self.centroids)))
+
+
+def build_network(settings: PCXSettings, kind: str, n_features: int) -> PCXNetwork:
+    """Return the network with all its buffers, untrained; a user's modules are copied, never changed."""
+    with torch.random.fork_rng(devices=[]):  # layers draw from the global generator as they are made
+        encoder, decoder = _autoencoder(settings, n_features)
+        return PCXNetwork(
+            MetricSpace(kind, n_features),
+            MetricSpace("euclidean", n_features),
+            encoder,
+            decoder,
+            n_clusters=settings.n_clusters,
+            n_code=settings.n_code,
+            ci_unit=settings.options.ci_unit,
+            logits=settings.options.reconstruction == "bce",
+        )
+
+
+def draw_network(settings: PCXSettings, rows: ComparedRows) -> PCXNetwork:
+    """Return a network with its metric fitted and its weights drawn; a user's own modules keep theirs."""
+    sample = rows.sample
+    network = build_network(settings, rows.metric.kind, sample.shape[1])
+    network.space.fit(sample)
+    if settings.options.reconstruction != "bce":
+        network.target.fit(sample)
+    elif sample.min() < 0 or sample.max() > 1:
+        raise InputError(
+            "reconstruction='bce' needs values from 0 to 1; use scale='minmax' or reconstruction='mse'."
+        )
+    if isinstance(settings.encoder, str):
+        initialise(network.encoder, rows.generator)
+        initialise(network.decoder, rows.generator)
+    initialise(network.fuse, rows.generator)
+    return network
+
+
+def _autoencoder(settings: PCXSettings, n_features: int) -> tuple[nn.Module, nn.Module]:
+    encoder, n_code = settings.encoder, settings.n_code
+    if not isinstance(encoder, str):
+        if len(encoder) != 2 or not all(isinstance(module, nn.Module) for module in encoder):
+            raise InputError(
+                "A custom encoder needs its decoder: give encoder=(encoder, decoder), two modules."
+            )
+        check_code(encoder[0], n_features, n_code)
+        return copy.deepcopy(encoder[0]), copy.deepcopy(encoder[1])
+    if encoder == "mlp":
+        return mlp_pair(n_features, tuple(settings.hidden), n_code)
+    return conv_pair(check_image_shape("encoder", settings.image_shape, n_features), n_code)
+
+
+@torch.no_grad()
+def encode_rows(network: PCXNetwork, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the codes (b, d) of rows and their squared distances to the centroids (b, k), in evaluation mode."""
+    training = network.training
+    network.eval()
+    codes, distances = [], []
+    for part, size in passes(rows):
+        code = network.encode(part)[:size]
+        codes.append(code)
+        distances.append(exact_distances(code, network.centroids))
+    network.train(training)
+    return torch.cat(codes), torch.cat(distances)
+
+
+def encode_batches(network: PCXNetwork, batches: Batches) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield the codes and distances of all rows of this process, in their order."""
+    device = network.centroids.device
+    for views in batches.in_order():
+        yield encode_rows(network, torch.from_numpy(np.hstack(views)).to(device))

@@ -1,17 +1,20 @@
-"""Options of PC-X, and its presets."""
+"""Options, presets and settings of PC-X."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from coterie.methods.options import Options, option
+from torch import nn
+
+from coterie.methods.options import TrainingOptions, option
 from coterie.methods.params import flag, one_of, real
+from coterie.methods.run_setup import MetricSettings
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class PCXOptions(Options):
+class PCXOptions(TrainingOptions):
     """What the paper names, and what we add to it, for ``PCX(options=PCXOptions(tau=2))``.
 
     Parameters
@@ -26,28 +29,28 @@ class PCXOptions(Options):
     code_noise : float, default=0.5
         Noise on the decoder's input while training, in standard deviations of the code.
     ci_unit : bool, default=True
-        Whether the decoder sees the centroid beside the code; False is the paper's ablation "no CI".
+        Whether the decoder sees the centroid with the code; False is the paper's ablation "no CI".
     neighbor_weight : float, default=1.0
         Weight of the neighbour contrast on the code.
     init : {"graph", "kmeans", "xavier"}, default="graph"
         The initial partition after the warm-up: that of the rows' kNN graph; k-means on the codes; or the paper's
         random centroids.
-    student : float, default=0.25
+    self_training : float, default=0.25
         Epochs, as a share of `max_epochs`, of self-training: a classifier learns the initial labels with entropy
         minimisation, a size prior, neighbour agreement and virtual adversarial training, and its labels replace
         them. It is an MLP with the widths of `hidden`, whatever the encoder is, and needs neighbours; 0 keeps the
         initial partition.
     hold : float, default=0.5
-        Share of the epochs after the warm-up in which rows keep the initial cluster; after self-training they keep
-        it until their codes have gathered, unless this is 0.
+        Share of the epochs after the warm-up in which rows keep their initial label; after self-training they keep
+        it until it is the label of the nearest centroid for nearly all of them, unless this is 0.
     centroid_weight : float, default=1.0
         Weight eta1 of the clustering loss.
     entropy_weight : float, default=0.1
         Weight eta2 of the minimum-entropy term, on after the burn-in.
     consistency_weight : float, default=1.0
-        Weight of the agreement between a row's memberships and its partner's cluster, or the one it is to keep.
+        Weight of the cross-entropy of memberships with the label of the neighbour, or with the own initial label.
     relative_weights : bool, default=True
-        Whether `centroid_weight` and `tau` refer to the present size of distances instead of to absolute ones.
+        Whether `centroid_weight` and `tau` are relative to the present mean distance instead of absolute.
     tau : float, default=1.0
         Sharpness of the memberships.
     burn_in : float, default=0.25
@@ -69,14 +72,15 @@ class PCXOptions(Options):
     PCXOptions(hold=0, tau=2)
     """
 
-    warmup: float = option(0.8, real(0, 1))
+    renamed: ClassVar[Mapping[str, str]] = {"student": "self_training"}
+
     reconstruction: str = option("mse", one_of("mse", "bce"))
     reconstruction_weight: float = option(1.0, real(0))
     code_noise: float = option(0.5, real(0))
     ci_unit: bool = option(True, flag())
     neighbor_weight: float = option(1.0, real(0))
     init: str = option("graph", one_of("graph", "kmeans", "xavier"))
-    student: float = option(0.25, real(0))
+    self_training: float = option(0.25, real(0))
     hold: float = option(0.5, real(0, 1))
     centroid_weight: float = option(1.0, real(0))
     entropy_weight: float = option(0.1, real(0))
@@ -104,7 +108,7 @@ PRESETS: Mapping[str | None, Mapping[str, Any]] = {
         "options": PCXOptions(
             warmup=0.0,
             init="xavier",
-            student=0.0,
+            self_training=0.0,
             centroid_weight=5e-4,
             entropy_weight=1e-5,
             relative_weights=False,
@@ -116,3 +120,21 @@ PRESETS: Mapping[str | None, Mapping[str, Any]] = {
         ),
     },
 }
+
+
+@dataclass(frozen=True)
+class PCXSettings(MetricSettings):
+    """Parameters of `PCX` in effect."""
+
+    stream_options: ClassVar[Mapping[str, Any]] = {"burn_in": 0.0, "hold": 0.0}
+
+    options: PCXOptions
+    encoder: str | Sequence[nn.Module]
+    hidden: Sequence[int]
+    n_code: int
+    image_shape: Sequence[int] | None
+
+    @property
+    def neighbours(self) -> int:
+        """How many neighbours to search: none where their contrast has no weight."""
+        return self.n_neighbors if self.options.neighbor_weight > 0 else 0

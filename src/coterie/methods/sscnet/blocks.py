@@ -20,24 +20,12 @@ from coterie.ops.shrinkage import shrink_rows, soft_threshold
 
 @dataclass(frozen=True)
 class Coded:
-    """What sparse coding says of rows.
+    """Sparse codes of rows and the state of their ADMM steps."""
 
-    Attributes
-    ----------
-    codes : Tensor of shape (b, m)
-        z.
-    errors : Tensor of shape (b, d)
-        e, the part that is judged corrupt.
-    multipliers : Tensor of shape (b, d)
-        Of the constraint (the paper's lambda^(k)).
-    decoded : Tensor of shape (b, d)
-        dec(z) of the last block.
-    """
-
-    codes: Tensor
-    errors: Tensor
-    multipliers: Tensor
-    decoded: Tensor
+    codes: Tensor  # (b, m): z
+    errors: Tensor  # (b, d): e, the part that is judged corrupt
+    multipliers: Tensor  # (b, d): of the constraint (the paper's lambda^(k))
+    decoded: Tensor  # (b, d): dec(z) of the last block
 
 
 class Block(nn.Module):
@@ -55,7 +43,6 @@ class Block(nn.Module):
 
     Parameters
     ----------
-    dictionary : Dictionary
     error : {"column", "element"}
         The shrinkage of e: of whole rows as in Eq. 6, or of single entries as printed in Eq. 10 (spec E5).
 
@@ -114,7 +101,6 @@ class SparseCoder(nn.Module):
         One a block. With none of the blocks' steps (`n_blocks` = 0) the first is a plain auto-encoder.
     n_blocks : int
         With one dictionary and more blocks all of them share it, thresholds included.
-    error : {"column", "element"}
 
     Examples
     --------
@@ -169,6 +155,6 @@ class SparseCoder(nn.Module):
             block.code_threshold.copy_(block.dictionary.threshold(sample, sparsity))
 
     def project(self) -> None:
-        """Bring the parameters of every block back to where they have a meaning."""
+        """Project the parameters of every block onto their constraints."""
         for block in self.steps:
             block.project()

@@ -23,26 +23,13 @@ _LEAST = 1e-30
 
 @dataclass(frozen=True)
 class SparseCodes:
-    """Sparse codes of rows.
+    """Sparse codes of rows."""
 
-    Attributes
-    ----------
-    codes : Tensor of shape (n, m)
-    errors : Tensor of shape (n, d)
-        What the codes leave, X - Z A'.
-    gaps : Tensor of shape (n,)
-        By what share of itself the objective of each row is above its minimum, at most.
-    n_iter : int
-        Steps of the row that took most.
-    converged : bool
-        Whether all gaps are within the tolerance.
-    """
-
-    codes: Tensor
-    errors: Tensor
-    gaps: Tensor
-    n_iter: int
-    converged: bool
+    codes: Tensor  # (n, m)
+    errors: Tensor  # (n, d): what the codes leave, X - Z A'
+    gaps: Tensor  # (n,): by what share of itself the objective of each row is above its minimum, at most
+    n_iter: int  # steps of the row that took most
+    converged: bool  # whether all gaps are within the tolerance
 
 
 def sparse_code(
@@ -65,9 +52,8 @@ def sparse_code(
     absolute values ("element", which is what the paper's Eq. 10 solves, spec sscnet E5).
 
     The linearised steps of Eq. 4 may be as long as 1 / |A|^2 (spec E1), which is short where atoms resemble each
-    other: on 2,414 faces (150 axes) the median of the gap defined below is 12 % after 300 of them. So the step in
-    Z is exact here, by two products of the same size. With H = Z A' the alternating directions are a proximal
-    step and a projection onto the graph of A (Parikh and Boyd 2014),
+    other, and converges slowly. So the step in Z is exact here, by two products of the same size. With H = Z A' the
+    alternating directions are a proximal step and a projection onto the graph of A (Parikh and Boyd 2014),
 
     .. math:: \hat Z = R(Z - U; 1 / \beta), \quad \hat H = X - \mathrm{shrink}(X - H + V; \lambda / \beta), \quad
               r = (\hat H + V - (\hat Z + U) A^\top) (I + A A^\top)^{-1}
@@ -75,10 +61,9 @@ def sparse_code(
     .. math:: Z \leftarrow \hat Z + U + r A, \quad H \leftarrow \hat H + V - r, \quad U \leftarrow -r A, \quad
               V \leftarrow r
 
-    with A scaled to a mean square singular value of one and over-relaxed by 1.7; on every twentieth of those
-    faces the median gap is 0.1 % after as many steps. Rows do not depend on each other: each has its penalty
-    beta, doubled or halved where primal and dual residuals differ by more than three times, after 10, 20, 40, ...
-    steps, and each is done when the gap between its objective and that of the dual,
+    with A scaled to a mean square singular value of one and over-relaxed by 1.7. Rows do not depend on each other:
+    each has its penalty beta, doubled or halved where primal and dual residuals differ by more than three times,
+    after 10, 20, 40, ... steps, and each is done when the gap between its objective and that of the dual,
 
     .. math:: \max_\nu x^\top \nu \quad \text{s.t.} \quad \lVert A^\top \nu \rVert_\infty \le 1, \quad
               \lVert \nu \rVert_* \le \lambda,
@@ -92,12 +77,10 @@ def sparse_code(
         Atoms as columns.
     lam : float or Tensor of shape (n,)
         Weight of the errors. A code is zero unless it is above |x| / max_j |x a_j|, for errors by length.
-    error : {"column", "element"}
     beta : float, optional
         The first penalty; by default `lam` over the length of the row.
     tol : float
         Largest relative gap.
-    max_iter : int
     forbid_self : bool
         Whether atom i is forbidden in the code of row i; then n must be m.
 
@@ -117,23 +100,23 @@ def sparse_code(
     >>> coded.codes.round(decimals=3) + 0
     tensor([[0., 0., 1.]])
     """
-    found = SparseCodes(X.new_zeros(len(X), A.shape[1]), X.clone(), X.new_zeros(len(X)), 0, True)
+    coded = SparseCodes(X.new_zeros(len(X), A.shape[1]), X.clone(), X.new_zeros(len(X)), 0, True)
     weights = torch.as_tensor(lam, dtype=X.dtype, device=X.device).expand(len(X))[:, None]
     dictionary = _Dictionary(A)
     for rows in torch.arange(len(X), device=X.device).split(_BLOCK):
         block = _Block(dictionary, rows, X[rows], weights[rows], error, beta, forbid_self)
-        found = _solve(block, found, tol, max_iter)
-    if not found.converged:
+        coded = _solve(block, coded, tol, max_iter)
+    if not coded.converged:
         warnings.warn(
-            f"{int((found.gaps > tol).sum())} of {len(X)} sparse codes are not within tol={tol:g} of the optimum "
-            f"after max_iter={max_iter} steps (the farthest: {float(found.gaps.max()):.2g}); allow more steps.",
+            f"{int((coded.gaps > tol).sum())} of {len(X)} sparse codes are not within tol={tol:g} of the optimum "
+            f"after max_iter={max_iter} steps (the farthest: {float(coded.gaps.max()):.2g}); allow more steps.",
             ConvergenceWarning,
             stacklevel=2,
         )
-    return found
+    return coded
 
 
-def _solve(block: _Block, found: SparseCodes, tol: float, max_iter: int) -> SparseCodes:
+def _solve(block: _Block, coded: SparseCodes, tol: float, max_iter: int) -> SparseCodes:
     """Write the codes of a block where they belong, each when it is done."""
     converged = True
     for step in range(1, max_iter + 1):
@@ -142,16 +125,16 @@ def _solve(block: _Block, found: SparseCodes, tol: float, max_iter: int) -> Spar
         last = step == max_iter
         if step % _EVERY and not last:
             continue
-        errors, gaps = block.look()
+        errors, gaps = block.gaps()
         done = gaps <= tol
         converged = bool(done.all())
         ready = torch.ones_like(done) if last else done
         at = block.rows[ready]
-        found.codes[at], found.errors[at], found.gaps[at] = block.codes[ready], errors[ready], gaps[ready]
+        coded.codes[at], coded.errors[at], coded.gaps[at] = block.codes[ready], errors[ready], gaps[ready]
         if ready.all():
             break
         block.keep(~ready)
-    return replace(found, n_iter=max(found.n_iter, step), converged=found.converged and converged)
+    return replace(coded, n_iter=max(coded.n_iter, step), converged=coded.converged and converged)
 
 
 class _Dictionary:
@@ -190,7 +173,7 @@ class _Block:
         self.lower = self._feasible()
 
     def advance(self, balance: bool) -> None:
-        """Make one step, and on the way mend the penalties of rows where one residual outweighs the other."""
+        """Make one step; with `balance`, adapt the penalties of rows where one residual outweighs the other."""
         atoms = self.dictionary.atoms
         self.sparse = self._without_self(soft_threshold(self.Z - self.U, self.dictionary.scale / self.beta))
         shrink = shrink_rows if self.by_length else soft_threshold
@@ -218,8 +201,8 @@ class _Block:
         """The codes, (b, m)."""
         return self.sparse * self.dictionary.scale
 
-    def look(self) -> tuple[Tensor, Tensor]:
-        """Return what the codes leave, (b, d), and their relative gaps to the best lower bound so far, (b,)."""
+    def gaps(self) -> tuple[Tensor, Tensor]:
+        """Return the residuals, (b, d), and the relative gaps to the best lower bound so far, (b,)."""
         self.lower = torch.maximum(self.lower, self._feasible())
         errors = self.X - self.sparse @ self.dictionary.atoms.T
         sizes = torch.linalg.vector_norm(errors, ord=2 if self.by_length else 1, dim=1)

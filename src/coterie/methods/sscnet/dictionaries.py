@@ -44,7 +44,7 @@ class Dictionary(nn.Module, ABC):
         """Return the threshold of codes to start from."""
 
     def project(self) -> None:
-        """Bring the parameters back to where they have a meaning; nothing by default."""
+        """Project the parameters onto their constraints; nothing by default."""
 
     @torch.no_grad()
     def atoms(self) -> Tensor:
@@ -107,7 +107,6 @@ class NetworkDictionary(Dictionary):
     ----------
     encoder, decoder : Module
         (b, d) to (b, m) and back.
-    n_features, n_atoms : int
     """
 
     def __init__(self, encoder: nn.Module, decoder: nn.Module, n_features: int, n_atoms: int) -> None:

@@ -5,45 +5,58 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
+from torch import Tensor, nn
 
-from coterie.data import Scaler, Views
+from coterie.collectives import share_of
+from coterie.data import Views
 from coterie.data.batches import Batches
 from coterie.engine.device import resolve_device
-from coterie.engine.loop import Loop
 from coterie.errors import InputError
 from coterie.graph.metric import KINDS, MetricChoice
+from coterie.methods.deep import TRAINING_RULES, StreamClusterer
 from coterie.methods.options import Options
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, one_of, sizes, whole
-from coterie.methods.sscnet import dictionaries, fitting
-from coterie.methods.sscnet.fitting import Parts, Told
-from coterie.methods.sscnet.options import SSCNetOptions
-from coterie.methods.sscnet.training import SSCTask
-from coterie.methods.trained import TRAINING_RULES, TrainedClusterer
-from coterie.nn.state import load_arrays, module_arrays, unfilled
-from coterie.store import below
+from coterie.methods.run_setup import ComparedRows, compare_rows, make_loop
+from coterie.methods.sscnet import dictionaries
+from coterie.methods.sscnet.network import (
+    Modules,
+    Predictions,
+    build_modules,
+    draw_modules,
+    predict_batches,
+    predict_rows,
+)
+from coterie.methods.sscnet.options import SSCNetOptions, SSCNetSettings
+from coterie.methods.sscnet.training import SSCNetTask, partition_landmarks, train
+from coterie.ops.array_builder import ArrayBuilder
+from coterie.ops.cluster_statistics import NearestRows
+from coterie.ops.distances import squared_distances
+from coterie.ops.distributed_rows import gathered
+from coterie.ops.memberships import calibrated_tau
+from coterie.store import versions
 
-_MODULES = ("network", "landmarks", "layers")
 
-
-class SSCNet(TrainedClusterer[Parts, SSCTask]):
+class SSCNet(StreamClusterer):
     """Subspace clustering by learned sparse codes, a spectral embedding of landmarks, and a classifier.
 
-    Blocks of unrolled linearised ADMM write each row in a few atoms of a learned dictionary; a graph of some
-    landmarks' codes is embedded by descent over orthonormal columns and cut; a small network learns to place any
-    row in that embedding and to name its cluster, so that a new row needs one forward pass and no graph.
+    Blocks of unrolled linearised ADMM code each row by a few atoms of a learned dictionary. A graph of landmarks has
+    a spectral embedding, by descent over orthonormal columns, and clusters. A small network learns the embedding and
+    the cluster of any row, so that a new row needs one forward pass and no graph.
 
     Parameters
     ----------
     n_clusters : int or "auto", default=8
         How many clusters to find; ``"auto"`` asks `coterie.choose_k`.
     views : list or mapping, optional
-        Column groups, when one 2-D array holds several views. SSCNet puts views side by side.
+        Column groups, when one 2-D array holds several views. SSCNet concatenates views.
     scale : str, list or mapping, default="auto"
         Scaling of each view, one of ``"feature"``, ``"minmax"``, ``"sample"``, ``"none"``. ``"auto"``
         standardises columns of different units and leaves columns of one kind, such as pixels, as they are.
@@ -60,7 +73,7 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
     n_landmarks : int, default=1500
         Rows whose graph is cut; at most all rows.
     n_neighbors : int, default=15
-        Nearest neighbours that partners are drawn from; 0 turns the contrast and the choice of the start off.
+        Nearest neighbours from which positives are drawn; 0 turns off the contrast and the initial partition.
     max_epochs : int or "auto", default="auto"
         Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
     batch_size : int, default=256
@@ -84,20 +97,20 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
     exemplar_indices_ : ndarray of shape (n_clusters,)
         The rows that the network places nearest to the centres of the clusters.
     atoms_ : ndarray of shape (n_atoms, D), or a list of them, one per view
-        What each entry of a code adds to a row.
+        The atoms of the dictionary, in input space.
     atom_use_ : ndarray of shape (n_clusters, n_atoms)
         Mean absolute weight of each atom in the codes of each cluster.
     sparsity_ : ndarray of shape (n,)
         Share of the entries of each row's code that are zero.
     reconstruction_ : ndarray of shape (n,)
-        What the dictionary leaves of each row, as a share of its length.
+        Length of each row's residual, relative to that of the row.
     landmark_graph_ : sparse matrix of shape (n_landmarks, n_landmarks)
         The symmetric graph of the landmarks.
     landmark_places_ : ndarray of shape (n_landmarks, n_clusters)
         Their rows of the spectral embedding, of unit length.
     landmark_labels_ : ndarray of shape (n_landmarks,)
     n_clusters_ : int
-        How many clusters were looked for.
+        How many clusters there are.
     k_choice_ : KChoice or None
         How ``n_clusters="auto"`` came to that number.
     cluster_sizes_ : ndarray of shape (n_clusters,)
@@ -126,8 +139,8 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
     -----
     The method is that of "SSCNet: learning-based subspace clustering" with the landmarks of our specification: the
     printed embedding of each batch cannot be compared with another's. The neighbour contrast, the choice of the
-    metric and of the start are ours. In `partial_fit` the landmarks stay the rows they are, and vote on the new ones.
-    The page on SSCNet in the documentation has the equations, the corrections and the measurements behind the
+    metric and the initial partition are ours. In `partial_fit` the landmarks stay the same rows, and label the new
+    ones. The page on SSCNet in the documentation has the equations, the corrections and the measurements behind the
     defaults.
 
     Examples
@@ -209,27 +222,41 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
                 f"n_clusters={self.n_clusters_}; give more landmarks than clusters, and more rows than that."
             )
 
-    def _prepare(self, params: Mapping[str, Any], data: Views) -> Parts:
-        return fitting.prepare(params, data, self.seed_, resolve_device(self.device))
+    def _fit(self, data: Views) -> None:
+        settings = SSCNetSettings.of(self._resolved())
+        rows = compare_rows(data, settings, self.seed_)
+        modules = draw_modules(settings, rows).to(resolve_device(self.device))
+        axes = rows.axes(modules.network.projection.space)
+        graph = rows.search_neighbours(axes, settings.n_neighbors)
+        initial = partition_landmarks(modules.network, rows.batches, settings, self.seed_)
+        task = SSCNetTask(modules, settings, rows.batches, pairs=graph, seed=self.seed_)
+        self.history_ = train(task, initial, self._watchers(rows.fingerprint()))
+        self._label(task, rows)
+        self._describe()
 
-    def _prepare_more(self, params: Mapping[str, Any], data: Views, seed: int) -> Parts:
-        return fitting.prepare_more(params, data, self.modules_, self.scaler_, self.metric_, seed=seed)
-
-    def _make_task(self, params: Mapping[str, Any], parts: Parts) -> SSCTask:
-        return fitting.make_task(params, parts)
-
-    def _follow(self, task: SSCTask, loop: Loop) -> None:
+    def _fit_more(self, data: Views) -> None:
+        settings, seed = SSCNetSettings.of(self._resolved()).for_stream(), self.seed_ + len(self.history_)
+        rows = compare_rows(data, settings, seed, scaler=self.scaler_, metric=self.metric_)
+        axes = rows.axes(self.modules_.network.projection.space)
+        graph = rows.search_neighbours(axes, settings.n_neighbors)
+        task = SSCNetTask(self.modules_, settings, rows.batches, pairs=graph, seed=seed)
+        loop = make_loop(task)
         loop.run()
         task.refresh()
-
-    def _conclude(self, parts: Parts, task: SSCTask) -> None:
-        self.modules_, self.metric_ = parts.modules, parts.metric
-        self.modules_.network.eval()
-        found = fitting.describe(self.modules_, parts.batches)
-        self.labels_, self.exemplar_indices_ = found.labels, found.exemplars
-        self.sparsity_, self.reconstruction_, self.atom_use_ = found.sparsity, found.errors, found.use
-        self.tau_ = fitting.membership_tau(parts, found.labels)
+        self._continue_history(loop.history)
+        self._label(task, rows)
         self._describe()
+
+    def _label(self, task: SSCNetTask, rows: ComparedRows) -> None:
+        """Keep the modules, and set the labels and what else is predicted for all rows."""
+        self.modules_, self.metric_, self.scaler_ = task.modules, rows.metric, rows.batches.scaler
+        self.modules_.network.eval()
+        labelled = label_rows(self.modules_, rows.batches)
+        self.labels_, self.exemplar_indices_ = labelled.labels, labelled.exemplars
+        self.sparsity_, self.reconstruction_ = labelled.sparsity, labelled.errors
+        self.atom_use_ = labelled.atom_use
+        self.tau_ = membership_tau(task, rows.sample, self.labels_)
+        self.versions_ = versions()
 
     def _describe(self) -> None:
         """Set the attributes that follow from others."""
@@ -239,9 +266,9 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
         self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters_)
         self.landmark_labels_ = landmarks.labels.cpu().numpy()
         self.landmark_places_ = landmarks.places().cpu().numpy()
-        atoms = network.look.directions(network.coder.dictionary.atoms()).cpu().numpy()
-        parts = np.split(atoms, np.cumsum(self.view_dims_in_)[:-1], axis=1)
-        self.atoms_ = parts[0] if len(parts) == 1 else parts
+        atoms = network.projection.directions(network.coder.dictionary.atoms()).cpu().numpy()
+        views = np.split(atoms, np.cumsum(self.view_dims_in_)[:-1], axis=1)
+        self.atoms_ = views[0] if len(views) == 1 else views
 
     @property
     def landmark_graph_(self) -> sparse.csr_matrix:
@@ -262,53 +289,84 @@ class SSCNet(TrainedClusterer[Parts, SSCTask]):
         -------
         ndarray of shape (n, n_atoms), float32
         """
-        return np.concatenate([part.codes.cpu().numpy() for part in self._told(X)])
+        return np.concatenate([part.codes.cpu().numpy() for part in self._predictions(X)])
 
-    def _over(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
-        for part in self._told(X):
+    def _codes_and_distances(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
+        for part in self._predictions(X):
             yield part.embedding, -part.logits
 
-    def _told(self, X: Any) -> Iterator[Told]:
+    def _predictions(self, X: Any) -> Iterator[Predictions]:
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
         batches = Batches(data, self.scaler_, batch_size=self.batch_size, seed=0)
-        yield from fitting.told(self.modules_.network, batches)
+        yield from predict_batches(self.modules_.network, batches)
 
     # Saving
 
-    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        values = {
-            "seed": self.seed_,
-            "tau": self.tau_,
-            "history": self.history_,
-            "metric": self.metric_.as_values(),
-            "scale": list(self.scaler_.modes_),
-            "landmarks": len(self.modules_.landmarks.rows),
-        }
-        arrays = {f"scaler.{name}": array for name, array in self.scaler_.state().items()}
-        for name in _MODULES:
-            arrays |= module_arrays(f"{name}.", getattr(self.modules_, name))
-        arrays |= {
-            "labels": self.labels_,
-            "exemplar_indices": self.exemplar_indices_,
-            "sparsity": self.sparsity_,
-            "reconstruction": self.reconstruction_,
-            "atom_use": self.atom_use_,
-        }
-        return values, arrays
+    _saved: ClassVar[tuple[str, ...]] = (
+        "labels_",
+        "exemplar_indices_",
+        "sparsity_",
+        "reconstruction_",
+        "atom_use_",
+    )
 
-    def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        self.seed_, self.tau_, self.history_ = values["seed"], values["tau"], values["history"]
-        self.metric_ = MetricChoice.from_values(values["metric"])
-        self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
-        with unfilled():
-            modules = fitting.build_modules(
-                self._resolved(), self.metric_.kind, self.n_features_in_, values["landmarks"]
-            )
-        for name in _MODULES:
-            load_arrays(f"{name}.", getattr(modules, name), arrays)
-        self.modules_ = modules.to(resolve_device(self.device))
-        self.labels_, self.exemplar_indices_ = arrays["labels"], arrays["exemplar_indices"]
-        self.sparsity_, self.reconstruction_ = arrays["sparsity"], arrays["reconstruction"]
-        self.atom_use_ = arrays["atom_use"]
-        self._describe()
+    def _named_modules(self) -> dict[str, nn.Module]:
+        return self.modules_.named()
+
+    def _build_modules(self, values: Mapping[str, Any]) -> None:
+        settings, self.metric_ = (
+            SSCNetSettings.of(self._resolved()),
+            MetricChoice.from_values(values["metric"]),
+        )
+        self.modules_ = build_modules(settings, self.metric_.kind, self.n_features_in_, values["landmarks"])
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        values, arrays = super()._pack()
+        landmarks = len(self.modules_.landmarks.rows)
+        return values | {"metric": self.metric_.as_values(), "landmarks": landmarks}, arrays
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """What is predicted for all rows: see the attributes of `SSCNet`; `errors` are its `reconstruction_`."""
+
+    labels: np.ndarray
+    exemplars: np.ndarray
+    sparsity: np.ndarray
+    errors: np.ndarray
+    atom_use: np.ndarray
+
+
+def label_rows(modules: Modules, batches: Batches) -> Labelled:
+    """Label every row, and gather statistics of its code, in one pass."""
+    centers, n_atoms = modules.landmarks.centers, modules.network.coder.dictionary.n_atoms
+    k, n_rows, collectives = len(centers), batches.views.n_rows, batches.collectives
+    labels, sparsity, errors = ArrayBuilder(), ArrayBuilder(), ArrayBuilder()
+    use = torch.zeros(k, n_atoms, dtype=torch.float64, device=centers.device)
+    exemplars = NearestRows(k, share_of(n_rows, collectives).start)
+    for part in predict_batches(modules.network, batches):
+        clusters = part.logits.argmax(1)
+        labels.add(clusters)
+        sparsity.add((part.codes == 0).float().mean(1))
+        errors.add(part.errors)
+        use.index_add_(0, clusters, part.codes.abs().double())
+        distances = squared_distances(F.normalize(part.places, dim=1), centers)
+        exemplars.add(distances.masked_fill(F.one_hot(clusters, k) == 0, torch.inf))
+    labels_of_all, zeros, residuals = (
+        gathered(mine.joined(), n_rows, collectives) for mine in (labels, sparsity, errors)
+    )
+    counts = np.bincount(labels_of_all, minlength=k)
+    mean_use = collectives.sum(use).cpu().numpy() / np.maximum(counts, 1)[:, None]
+    return Labelled(labels_of_all, exemplars.over(collectives), zeros, residuals, mean_use.astype(np.float32))
+
+
+def membership_tau(task: SSCNetTask, sample: Tensor, labels: np.ndarray) -> float:
+    """Return the tau of `predict_proba`, calibrated so that the mean confidence is the agreement of neighbours.
+
+    A classifier of its own pseudo-labels is overconfident; the share of neighbours in one cluster can be checked.
+    """
+    if task.pairs is None:
+        return 1.0
+    logits = predict_rows(task.network, sample.to(task.device)).logits
+    return calibrated_tau(-logits, task.pairs.agreement(labels))

@@ -22,38 +22,20 @@ _SETTLED = 1e-4
 
 
 @dataclass(frozen=True)
-class Refreshed:
-    """What a refresh found.
+class Refresh:
+    """Figures of a refresh of the landmarks."""
 
-    Attributes
-    ----------
-    trace : float
-        tr(Y' L Y).
-    components : int
-        Islands of the graph.
-    changed : float
-        Share of the landmarks whose cluster changed.
-    """
-
-    trace: float
-    components: int
-    changed: float = 1.0
+    trace: float  # tr(Y' L Y)
+    components: int  # connected components of the graph
+    changed: float = 1.0  # share of the landmarks whose cluster changed
 
 
 @dataclass(frozen=True)
 class Votes:
-    """What the landmarks nearest to a row say of it (Nyström's extension, spec 2.8).
+    """The nearest landmarks of rows and their weights (Nyström's extension, spec 2.8)."""
 
-    Attributes
-    ----------
-    numbers : Tensor of shape (b, N)
-        The nearest landmarks.
-    weights : Tensor of shape (b, N)
-        Theirs; rows sum to one.
-    """
-
-    numbers: Tensor
-    weights: Tensor
+    numbers: Tensor  # (b, N): the nearest landmarks
+    weights: Tensor  # (b, N): rows sum to one
 
     def mean(self, values: Tensor) -> Tensor:
         """Return the weighted mean of the landmarks' values (n, c), (b, c)."""
@@ -61,12 +43,12 @@ class Votes:
 
 
 class Landmarks(nn.Module):
-    """A fixed set of rows, and what the last refresh found about them.
+    """A fixed set of rows, the spectral embedding of their graph, and their clusters.
 
     Parameters
     ----------
     n_landmarks, n_features, n_compared, n_clusters : int
-        `n_compared` is the most numbers f that the graph compares: of sparse codes, or of their embedding.
+        `n_compared` is f, the larger of the widths of codes and embeddings.
     n_neighbors : int
         N, of the graph of landmarks and of the votes.
 
@@ -75,9 +57,9 @@ class Landmarks(nn.Module):
     rows : Tensor of shape (n, D)
         Scaled rows.
     by_code : Tensor of shape ()
-        Whether sparse codes are compared, by their direction, or embeddings, by their place.
+        Whether the graph compares sparse codes, by cosine, or embeddings, by Euclidean distance.
     compared : Tensor of shape (n, f)
-        What the network made of the rows at the last refresh; a narrower embedding is followed by zeros.
+        Features of the graph at the last refresh; a narrower embedding is padded with zeros.
     columns : Tensor of shape (n, k)
         Y, orthonormal: the bottom of the graph's Laplacian.
     centers : Tensor of shape (k, k)
@@ -106,7 +88,7 @@ class Landmarks(nn.Module):
 
     @property
     def started(self) -> bool:
-        """Whether the graph has been cut."""
+        """Whether there are clusters."""
         return bool(self.columns.any())
 
     def places(self) -> Tensor:
@@ -114,13 +96,13 @@ class Landmarks(nn.Module):
         return F.normalize(self.columns, dim=1)
 
     def memberships(self) -> Tensor:
-        """Return the clusters of the landmarks as rows of zeros and a one, (n, k)."""
+        """Return the labels one-hot, (n, k)."""
         return F.one_hot(self.labels, len(self.centers)).to(self.columns.dtype)
 
     def graph(self) -> sparse.csr_matrix:
-        """Return the (n, n) graph, with more neighbours where fewer leave more islands than clusters.
+        """Return the (n, n) kNN graph, with more neighbours where it has more components than clusters.
 
-        As many islands have as many eigenvectors of eigenvalue zero, and k of them say nothing (spec E10).
+        Each component has an eigenvector of eigenvalue zero, so k of them would be arbitrary (spec E10).
         """
         n_neighbors, most = self.n_neighbors, len(self.compared) - 1
         unit = bool(self.by_code)
@@ -131,71 +113,58 @@ class Landmarks(nn.Module):
         return graph
 
     @torch.no_grad()
-    def start(self, compared: Tensor, generator: torch.Generator, labels: Tensor | None = None) -> Refreshed:
-        """Embed the graph of what the network made of the rows, (n, f), from a random start, and cut it.
+    def start(self, compared: Tensor, generator: torch.Generator, labels: Tensor | None = None) -> Refresh:
+        """Embed the graph of features (n, f) from a random start, and find the clusters.
 
-        Parameters
-        ----------
-        compared : Tensor of shape (n, f)
-        generator : torch.Generator
-        labels : Tensor of shape (n,), optional
-            Clusters that are known already: they are taken, with their centres among the places, and `changed` is
-            the share of them that lie nearer to another centre. Otherwise k-means on the places finds clusters.
+        With labels (n,) those are the clusters, and `changed` is the share of landmarks that are nearer to the centre
+        of another one; without, k-means of the places finds them.
         """
         n_landmarks, k = self.columns.shape
-        found = self._embed(compared, random_start(n_landmarks, k, generator).to(compared), _FIRST_LAYERS)
+        refresh = self._embed(compared, random_start(n_landmarks, k, generator).to(compared), _FIRST_LAYERS)
         if labels is None:
             self.cut(kmeans(self.places(), k, generator=generator, quiet=True).centers)
-            return found
+            return refresh
         self.take(labels)
         nearer = nearest(self.places(), self.centers)[0]
-        return replace(found, changed=float((nearer != labels).double().mean()))
+        return replace(refresh, changed=float((nearer != labels).double().mean()))
 
     @torch.no_grad()
-    def refresh(self, compared: Tensor, n_layers: int, generator: torch.Generator) -> Refreshed:
-        """Embed and cut the graph again, from what was there, so that clusters keep their numbers.
-
-        Parameters
-        ----------
-        compared : Tensor of shape (n, f)
-            What the network makes of the rows now.
-        n_layers : int
-            Eigen-layers, which go on from the last columns; what has not changed stays where it is.
-        generator : torch.Generator
-        """
-        found = self._embed(compared, self.columns, n_layers)
+    def refresh(self, compared: Tensor, n_layers: int, generator: torch.Generator) -> Refresh:
+        """Embed the graph of features (n, f) from the last columns and move the clusters; they keep their numbers."""
+        refresh = self._embed(compared, self.columns, n_layers)
         moved = kmeans(
             self.places(), len(self.centers), generator=generator, start=self.centers, quiet=True
         ).centers
         before = self.labels.clone()
         self.cut(match_centers(self.centers, moved))
-        return replace(found, changed=float((self.labels != before).double().mean()))
+        return replace(refresh, changed=float((self.labels != before).double().mean()))
 
     @torch.no_grad()
     def cut(self, centers: Tensor) -> None:
-        """Give every landmark the cluster of the centre nearest to its place."""
+        """Assign every landmark to the centre nearest to its place."""
         self.centers.copy_(centers)
         self.labels.copy_(nearest(self.places(), centers)[0])
 
     @torch.no_grad()
     def take(self, labels: Tensor) -> None:
-        """Give the landmarks clusters that are known, with their centres among the places."""
+        """Take known labels, and the means of their places as centres."""
         self.centers.copy_(cluster_means(self.places(), labels, len(self.centers)))
         self.labels.copy_(labels)
 
     @torch.no_grad()
     def votes(self, compared: Tensor) -> Votes:
-        """Return the landmarks that are nearest to what the network made of rows (b, f), and their weights."""
+        """Return the landmarks nearest to rows with features (b, f), and their weights."""
         known = self.compared[:, : compared.shape[1]]
-        asked, known = (F.normalize(one, dim=1) if self.by_code else one for one in (compared, known))
-        squares, numbers = closest(asked, known, self.n_neighbors)
+        if self.by_code:
+            compared, known = F.normalize(compared, dim=1), F.normalize(known, dim=1)
+        squares, numbers = closest(compared, known, self.n_neighbors)
         weights = width_weights(squares)
         return Votes(numbers, weights / weights.sum(1, keepdim=True))
 
-    def _embed(self, compared: Tensor, start: Tensor, n_layers: int) -> Refreshed:
+    def _embed(self, compared: Tensor, start: Tensor, n_layers: int) -> Refresh:
         self.compared.zero_()
         self.compared[:, : compared.shape[1]] = compared
         graph = self.graph()
         product = fixed_laplacian(graph, compared)
         self.columns.copy_(bottom_space(product, start, n_layers=n_layers, tol=_SETTLED))
-        return Refreshed(float((self.columns * product(self.columns)).sum()), islands(graph))
+        return Refresh(float((self.columns * product(self.columns)).sum()), islands(graph))

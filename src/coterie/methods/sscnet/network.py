@@ -4,16 +4,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from coterie.data.batches import Batches
 from coterie.graph.projected import ProjectedRows
+from coterie.methods.run_setup import ComparedRows, check_image_shape
 from coterie.methods.sscnet.blocks import Coded, SparseCoder
-from coterie.nn.autoencoder import mlp
+from coterie.methods.sscnet.dictionaries import make_dictionary
+from coterie.methods.sscnet.landmarks import Landmarks
+from coterie.methods.sscnet.options import SSCNetSettings
+from coterie.nn.autoencoder import initialise, mlp
+from coterie.nn.forward import FORWARD_ROWS, passes
+from coterie.ops.stiefel import EigenLayers
+
+AXES = 256
+"""Most principal axes that are coded; a convolutional dictionary codes all columns."""
 
 _EMBED = (512, 256)
 _SPECTRAL = (64, 64)
 _CLASSIFY = 32
+_BATCH_LAYERS = 3
 
 
 class SSCNetwork(nn.Module):
@@ -21,11 +37,10 @@ class SSCNetwork(nn.Module):
 
     Parameters
     ----------
-    look : ProjectedRows
-    coder : SparseCoder
+    projection : ProjectedRows
+        The metric and the principal axes of the rows.
     n_embedding : int
-        p, width of the space in which neighbours are drawn together.
-    n_clusters : int
+        p, width of the embedding in which neighbours attract each other.
 
     Attributes
     ----------
@@ -37,15 +52,17 @@ class SSCNetwork(nn.Module):
     classify : Module
         (b, k) places to (b, k) logits.
     spread : Tensor of shape ()
-        Of the embedding when clusters were first sought: contrast makes it large, and the maps behind it learn from
-        numbers around one.
+        Standard deviation of the embedding at the initial partition: contrast makes it large, and `spectral` learns
+        best from inputs of unit variance.
     """
 
     spread: Tensor
 
-    def __init__(self, look: ProjectedRows, coder: SparseCoder, n_embedding: int, n_clusters: int) -> None:
+    def __init__(
+        self, projection: ProjectedRows, coder: SparseCoder, n_embedding: int, n_clusters: int
+    ) -> None:
         super().__init__()
-        self.look, self.coder = look, coder
+        self.projection, self.coder = projection, coder
         self.embed = mlp([coder.dictionary.n_atoms, *_EMBED, n_embedding])
         self.spectral = mlp([n_embedding, *_SPECTRAL, n_clusters])
         self.classify = mlp([n_clusters, _CLASSIFY, n_clusters])
@@ -53,8 +70,101 @@ class SSCNetwork(nn.Module):
 
     def code(self, x: Tensor) -> Coded:
         """Return the sparse codes of rows."""
-        return self.coder(self.look(x))
+        return self.coder(self.projection(x))
 
     def place(self, embedded: Tensor) -> Tensor:
         """Return the (b, k) places of embedded rows (b, p) among the bottom eigenvectors."""
         return self.spectral(embedded / self.spread)
+
+
+@dataclass(frozen=True)
+class Modules:
+    """Everything of SSCNet that training changes."""
+
+    network: SSCNetwork
+    landmarks: Landmarks
+    layers: EigenLayers
+
+    def to(self, device: torch.device) -> Modules:
+        """Move all modules to a device."""
+        return Modules(self.network.to(device), self.landmarks.to(device), self.layers.to(device))
+
+    def named(self) -> dict[str, nn.Module]:
+        """Return the modules by name."""
+        return {"network": self.network, "landmarks": self.landmarks, "layers": self.layers}
+
+
+def build_modules(settings: SSCNetSettings, kind: str, n_features: int, n_landmarks: int) -> Modules:
+    """Return the modules with all their buffers, untrained."""
+    image_shape = None
+    if settings.dictionary == "conv":
+        image_shape = check_image_shape("dictionary", settings.image_shape, n_features)
+    k, n_blocks, options = settings.n_clusters, settings.n_blocks, settings.options
+    projection = ProjectedRows(kind, n_features, None if image_shape is not None else AXES)
+    with torch.random.fork_rng(devices=[]):  # layers draw from the global generator as they are made
+        dictionaries = [
+            make_dictionary(
+                settings.dictionary, projection.n_seen, settings.n_atoms, options.hidden, image_shape
+            )
+            for _ in range(1 if options.share_blocks else max(1, n_blocks))
+        ]
+        coder = SparseCoder(dictionaries, n_blocks, options.error)
+        network = SSCNetwork(projection, coder, options.n_code, k)
+    n_compared = max(coder.dictionary.n_atoms, options.n_code)
+    landmarks = Landmarks(n_landmarks, n_features, n_compared, k, n_neighbors=options.graph_neighbors)
+    return Modules(network, landmarks, EigenLayers(_BATCH_LAYERS, k))
+
+
+def draw_modules(settings: SSCNetSettings, rows: ComparedRows) -> Modules:
+    """Return modules with the projection fitted to a sample and the weights drawn."""
+    sample, generator = rows.sample, rows.generator
+    n_landmarks = min(settings.n_landmarks, rows.batches.views.n_rows)
+    modules = build_modules(settings, rows.metric.kind, sample.shape[1], n_landmarks)
+    network = modules.network
+    projected = network.projection.fit(sample, generator)(sample)
+    network.coder.prepare(projected, settings.options.sparsity, generator)
+    for part in (network.embed, network.spectral, network.classify):
+        initialise(part, generator)
+    return modules
+
+
+class Predictions(NamedTuple):
+    """What the network predicts for rows."""
+
+    codes: Tensor  # (b, m)
+    embedding: Tensor  # (b, p)
+    places: Tensor  # (b, k)
+    logits: Tensor  # (b, k)
+    errors: Tensor  # (b,): length of the residual relative to that of the row
+
+
+@torch.no_grad()
+def predict_rows(network: SSCNetwork, rows: Tensor) -> Predictions:
+    """Return the predictions for rows (b, D); a row alone gets those that it gets in a batch."""
+    parts = []
+    for part, size in passes(rows):
+        projected = network.projection(part)
+        coded = network.coder(projected)
+        embedding = network.embed(coded.codes)
+        places = network.place(embedding)
+        lengths = torch.linalg.vector_norm(projected, dim=1).clamp(min=torch.finfo(projected.dtype).tiny)
+        errors = torch.linalg.vector_norm(projected - coded.decoded, dim=1) / lengths
+        whole = Predictions(coded.codes, embedding, places, network.classify(places), errors)
+        parts.append(Predictions(*(values[:size] for values in whole)))
+    return Predictions(*(torch.cat(pieces) for pieces in zip(*parts, strict=True)))
+
+
+def predict_batches(network: SSCNetwork, batches: Batches) -> Iterator[Predictions]:
+    """Yield the predictions for all rows of this process, in their order."""
+    device = next(network.parameters()).device
+    for views in batches.in_order():
+        yield predict_rows(network, torch.from_numpy(np.hstack(views)).to(device))
+
+
+@torch.no_grad()
+def graph_features(network: SSCNetwork, rows: Tensor, *, by_code: bool) -> Tensor:
+    """Return the features of a graph of rows: their sparse codes (b, m), or their embeddings (b, p)."""
+    codes = torch.cat([network.code(part).codes[:size] for part, size in passes(rows)])
+    if by_code:
+        return codes
+    return torch.cat([network.embed(part) for part in codes.split(FORWARD_ROWS)])

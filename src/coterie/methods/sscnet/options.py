@@ -1,17 +1,18 @@
-"""Options of SSCNet."""
+"""Options and settings of SSCNet."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coterie.methods.options import Options, option
+from coterie.methods.options import TrainingOptions, option
 from coterie.methods.params import flag, one_of, real, sizes, whole
+from coterie.methods.run_setup import MetricSettings
 from coterie.methods.sscnet.coding import ERRORS
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class SSCNetOptions(Options):
+class SSCNetOptions(TrainingOptions):
     """What the paper names, and what we add to it, for ``SSCNet(options=SSCNetOptions(joint=False))``.
 
     Parameters
@@ -26,7 +27,7 @@ class SSCNetOptions(Options):
     error : {"column", "element"}, default="column"
         Whether whole rows or single entries are judged corrupt.
     sparsity : float, default=0.1
-        Weight lambda of the codes' l1 norm beside the length of the residual; from 0 to 1, where codes vanish.
+        Weight lambda of the codes' l1 norm relative to the length of the residual; at 1 codes vanish.
     coding_weight : float, default=1.0
         Weight of the coding loss.
     neighbor_weight : float, default=1.0
@@ -40,8 +41,8 @@ class SSCNetOptions(Options):
     n_code : int, default=10
         Width p of the embedding in which neighbours are drawn together, and of `transform`.
     graph_on : {"auto", "embedding", "code"}, default="auto"
-        What the graph of the landmarks compares: the embedding, or the sparse codes themselves as in the paper.
-        ``"auto"`` takes the one whose places keep to the initial clusters.
+        Features of the landmarks' graph: the embedding, or the sparse codes themselves as in the paper. ``"auto"``
+        takes the one whose spectral embedding agrees best with the initial partition.
     graph_neighbors : int, default=15
         Neighbours of a landmark in the graph, and landmarks that vote on another row.
     n_layers : int, default=20
@@ -50,7 +51,6 @@ class SSCNetOptions(Options):
         Epochs between two refreshes of the landmarks.
     """
 
-    warmup: float = option(0.8, real(0, 1))
     hidden: Sequence[int] = option((512,), sizes())
     share_blocks: bool = option(False, flag())
     error: str = option("column", one_of(*ERRORS))
@@ -65,3 +65,15 @@ class SSCNetOptions(Options):
     graph_neighbors: int = option(15, whole(1))
     n_layers: int = option(20, whole(0))
     refresh_every: int = option(2, whole(1))
+
+
+@dataclass(frozen=True)
+class SSCNetSettings(MetricSettings):
+    """Parameters of `SSCNet` in effect."""
+
+    options: SSCNetOptions
+    dictionary: str
+    n_atoms: int
+    image_shape: Sequence[int] | None
+    n_blocks: int
+    n_landmarks: int

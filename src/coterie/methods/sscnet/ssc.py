@@ -1,6 +1,6 @@
 """`SSC`: exact sparse subspace clustering, for few rows."""
 
-# n rows, d features, r axes, m rows seen in fit, k clusters
+# n rows, d features, r axes, m rows of fit, k clusters
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SSC(Clusterer):
     n_clusters : int or "auto", default=8
         How many clusters to find; ``"auto"`` asks `coterie.choose_k`.
     views : list or mapping, optional
-        Column groups, when one 2-D array holds several views. SSC puts views side by side.
+        Column groups, when one 2-D array holds several views. SSC concatenates views.
     error_weight : float, default=3.0
         How dear an error is: lambda_i is this over the largest coherence of row i with another row,
         ``max_j |x_i x_j|``, so that no unit of measure matters and codes are other than zero for all above 1. Low
@@ -57,7 +57,7 @@ class SSC(Clusterer):
     error : {"column", "element"}, default="column"
         Whether an error costs its length or the sum of its absolute values, which lets single features be wrong.
     n_axes : int, "auto" or None, default="auto"
-        Principal axes of the rows that are looked at; None means all features. ``"auto"`` takes 9 a cluster, the
+        Principal axes of the rows that are coded; None means all features. ``"auto"`` takes 9 a cluster, the
         dimension of one face under all lights, where there are more features.
     tol : float, default=0.01
         By what share of itself the objective of each row may be above its minimum.
@@ -82,7 +82,7 @@ class SSC(Clusterer):
     exemplar_indices_ : ndarray of shape (k,)
         The row with the strongest ties to its own cluster.
     n_clusters_ : int
-        How many clusters were looked for.
+        How many clusters there are.
     k_choice_ : KChoice or None
         How ``n_clusters="auto"`` came to that number.
     cluster_sizes_ : ndarray of shape (k,)
@@ -174,9 +174,9 @@ class SSC(Clusterer):
         self._check_rows(data)
         generator = torch.Generator().manual_seed(self.seed_)
         with thread_cap(self.n_threads):
-            rows = _unit(_side_by_side(data, slice(None)))
+            rows = _unit(_concatenated(data, slice(None)))
             self._axes = self._fit_axes(rows, generator)
-            self._rows = self._seen(rows)
+            self._rows = self._project(rows)
             codes = self._code_each_by_the_others()
             self.affinity_ = _graph(codes)
             self._embedding = torch.from_numpy(spectral_embedding(self.affinity_, self.n_clusters_)).float()
@@ -203,7 +203,7 @@ class SSC(Clusterer):
         # Subspaces go through the origin, so the axes do: rows with their mirror images have mean zero.
         return principal_axes(torch.cat([rows, -rows]), int(most), generator=generator)
 
-    def _seen(self, rows: Tensor) -> Tensor:
+    def _project(self, rows: Tensor) -> Tensor:
         """Return rows of unit length along the axes, (n, r), again of unit length."""
         return rows if self._axes is None else _unit(rows @ self._axes)
 
@@ -277,16 +277,16 @@ class SSC(Clusterer):
         data = self._check_input(X, reset=False)
         with thread_cap(self.n_threads):
             for part in data.chunks(_BATCH):
-                codes = self._code_new(self._seen(_unit(_side_by_side(data, part))))
+                codes = self._code_new(self._project(_unit(_concatenated(data, part))))
                 yield codes / codes.sum(1, keepdim=True)
 
     def _code_new(self, rows: Tensor) -> Tensor:
         """Return the absolute codes of rows over those of `fit`, none of them zero, (b, m)."""
         codes = rows.new_zeros(len(rows), len(self._rows))
         likeness, twin = (rows @ self._rows.T).abs().max(1)
-        seen = likeness >= 1 - _SAME
-        new = rows[~seen]
-        codes[~seen] = sparse_code(
+        known = likeness >= 1 - _SAME
+        new = rows[~known]
+        codes[~known] = sparse_code(
             new,
             self._rows.T.contiguous(),
             self._error_weights(new),
@@ -295,7 +295,7 @@ class SSC(Clusterer):
             max_iter=self.max_iter,
         ).codes.abs()
         silent = codes.sum(1) == 0
-        twin[~seen] = nearest(new, self._rows)[0]
+        twin[~known] = nearest(new, self._rows)[0]
         codes[silent, twin[silent]] = 1
         return codes
 
@@ -332,13 +332,7 @@ class SSC(Clusterer):
         self._describe()
 
 
-def _side_by_side(data: Views, rows: Any) -> Tensor:
-    if data.present is not None and not data.present.all():
-        row, view = (int(index[0]) for index in np.nonzero(~data.present))
-        raise InputError(
-            f"SSC needs every view of every row, but view {data.names[view]!r} is missing in row {row}; "
-            "leave the view or the row out, or use a method for missing views."
-        )
+def _concatenated(data: Views, rows: Any) -> Tensor:
     return torch.from_numpy(np.concatenate(data.read(rows), axis=1))
 
 

@@ -1,10 +1,11 @@
-"""Neighbours that several views name: partners to draw, and who is near whom in a batch."""
+"""The joined kNN graph of several views: positives to draw, and the neighbours within a batch."""
 
 # n rows of a shard, V views, k neighbours of a row, m rows of a batch
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -12,20 +13,84 @@ from scipy import sparse
 from torch import Tensor
 
 from coterie.data.batches import Batches
+from coterie.graph.initial import join_sample, partition_views, view_agreement
 from coterie.graph.neighbour_pairs import Pairs, cumulative_weights
+from coterie.graph.views import JoinedGraph
+from coterie.methods.mvsib.compare import ComparedViews
+from coterie.ops.distributed_rows import agreed
 
 _CHUNK = 2048
 _FINEST = 100
 
 
-class JoinedPairs(Pairs):
-    """Pairs of rows that are neighbours in one view or in several.
+def join_views(rows: ComparedViews, n_neighbors: int) -> tuple[JoinedGraph, np.ndarray]:
+    """Return the joined kNN graph of the sample, and the agreement of the views' neighbours, (V, V).
 
-    A neighbour weighs as many views as name it, times the neighbours it has in common with the row.
+    An edge weighs the number of views that have it.
+    """
+    assert rows.comparison is not None
+    sample, k = rows.sample, min(n_neighbors, rows.batches.views.n_rows - 1)
+    joined = join_sample(
+        rows.comparison,
+        sample.arrays,
+        sample.drawn.sound,
+        k,
+        missing=~sample.drawn.there,
+        collectives=rows.batches.collectives,
+    )
+    return joined, view_agreement(rows.comparison, joined)
+
+
+@dataclass(frozen=True)
+class InitialPartition:
+    """The partition of a sample of the rows, from which the clusters start."""
+
+    rows: np.ndarray  # (s,)
+    labels: Tensor  # (s,)
+
+
+def partition_sample(rows: ComparedViews, joined: JoinedGraph, n_clusters: int) -> InitialPartition:
+    """Partition the joined graph of the sample."""
+    labels = partition_views(joined, n_clusters, seed=rows.sample.seed)
+    labels = agreed(labels, rows.batches.collectives)
+    return InitialPartition(rows.sample.numbers, torch.from_numpy(labels).long())
+
+
+def pair_rows(
+    rows: ComparedViews, n_neighbors: int, n_partners: int, joined: JoinedGraph | None = None
+) -> JoinedPairs | None:
+    """Return the neighbours of all rows, shard by shard; None for a single row.
 
     Parameters
     ----------
-    batches : Batches
+    n_neighbors : int
+        Neighbours in each view.
+    n_partners : int
+        Neighbours of a row that are kept, the heaviest.
+    joined : JoinedGraph, optional
+        That of the sample, which need not be computed again where the sample is all rows.
+    """
+    batches, comparison = rows.batches, rows.comparison
+    if comparison is None:
+        return None
+
+    def join(numbers: np.ndarray) -> sparse.csr_matrix:
+        if joined is not None and np.array_equal(numbers, rows.sample.numbers):
+            return joined.matrix
+        views = [np.concatenate(parts) for parts in zip(*batches.in_order(numbers), strict=True)]
+        present, k = batches.views.present_rows(numbers), min(n_neighbors, len(numbers) - 1)
+        return join_sample(comparison, views, present, k, collectives=batches.collectives).matrix
+
+    return JoinedPairs(batches, join, n_partners)
+
+
+class JoinedPairs(Pairs):
+    """Pairs of rows that are neighbours in one view or in several.
+
+    A pair weighs the number of views that have it times the number of neighbours that its rows share.
+
+    Parameters
+    ----------
     join : callable
         Returns the joined graph of the rows of these numbers.
     n_neighbors : int
@@ -35,12 +100,12 @@ class JoinedPairs(Pairs):
     def __init__(
         self, batches: Batches, join: Callable[[np.ndarray], sparse.csr_matrix], n_neighbors: int
     ) -> None:
-        tables, heights = [], []
+        tables, cumulative = [], []
         for numbers in batches.shards:
             table, weights = heaviest(join(numbers), n_neighbors)
             tables.append(table)
-            heights.append(cumulative_weights(weights))
-        super().__init__(batches.shards, tables, heights)
+            cumulative.append(cumulative_weights(weights))
+        super().__init__(batches.shards, tables, cumulative)
         n_rows = batches.views.n_rows
         self._shard, self._local = np.zeros(n_rows, dtype=np.int32), np.zeros(n_rows, dtype=np.int64)
         for shard, numbers in enumerate(batches.shards):
@@ -54,21 +119,21 @@ class JoinedPairs(Pairs):
         return self._numbers[shard][self._tables[shard][local]], weights
 
     def among(self, rows: np.ndarray, lines: slice = slice(None)) -> Tensor:
-        """Return which different rows of a batch are neighbours: the places of both, (2, pairs).
+        """Return the pairs of different rows of a batch that are neighbours, by their places in it, (2, pairs).
 
-        Every pair is there once in both directions, if the first place is among the lines; rows of one shard.
+        Each pair comes in both directions, where the first place is among the lines. The rows are of one shard.
         """
         shard = self._shard[rows[0]]
         table = self._numbers[shard][self._tables[shard][self._local[rows]]]
         self._places[rows] = np.arange(len(rows))
-        found = self._places[table]
+        places = self._places[table]
         self._places[rows] = -1
-        one, column = np.nonzero(found >= 0)
-        other = found[one, column]
+        row, column = np.nonzero(places >= 0)
+        neighbour = places[row, column]
         start, stop, _ = lines.indices(len(rows))
         near = np.zeros((stop - start, len(rows)), dtype=bool)
-        for first, second in ((one, other), (other, one)):
-            # Where a row has too few neighbours it stands itself.
+        for first, second in ((row, neighbour), (neighbour, row)):
+            # A row with too few neighbours is listed as its own.
             asked = (first >= start) & (first < stop) & (first != second)
             near[first[asked] - start, second[asked]] = True
         line, column = np.divmod(np.flatnonzero(near), len(rows))
