@@ -8,9 +8,9 @@ The files are the steps, in this order:
 - `views`: join the graphs of several views, and fill in views that a row lacks;
 - `candidates`: propose partitions: communities merged to k clusters, and spectral clustering;
 - `quality`: modularity, normalised cut and block information of a partition;
-- `resampling`: partitions of graphs with resampled edges, and how well a partition comes back in them;
 - `choose`: take the candidate of highest normalised block information;
 - `levels`: the merge tree, which holds a partition for every number of clusters;
+- `resampling`: partitions of graphs with resampled edges;
 - `confidence`: how often a row stays in its cluster when the graph is resampled;
 - `model`: all of it in one pass, and labels for new rows.
 """
