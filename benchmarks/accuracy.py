@@ -15,7 +15,7 @@ from coterie.methods.base import as_json
 from coterie.methods.registry import find_method
 from coterie.metrics import score_all
 
-_NO_SETTINGS = {"n_clusters", "random_state", "checkpoint", "device", "n_threads", "verbose"}
+_NO_SETTINGS = {"n_clusters", "random_state", "checkpoint", "device", "verbose"}
 
 
 def run_accuracy(

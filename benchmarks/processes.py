@@ -63,7 +63,7 @@ def _measure(name: str, path: Path, params: dict[str, Any]) -> dict[str, dict[st
             way: pool.submit(
                 measured_apart,
                 *(launch if way == "two" else []), "-m", "benchmarks.turns", name, path,
-                json.dumps({**params, "n_threads": 2 if way == "threads" else 1}),
+                json.dumps(params),
                 env=_threads(2 if way == "threads" else 1),
             )
             for way in _WAYS

@@ -8,7 +8,7 @@ from torch import nn
 from coterie.engine.adam import Adam
 from coterie.engine.callbacks import Checkpoint, Progress
 from coterie.engine.checkpoint import stored_identity
-from coterie.engine.device import resolve_device, thread_cap
+from coterie.engine.device import resolve_device
 from coterie.engine.loop import Callback, Loop
 from coterie.errors import InputError
 from coterie.store import read_archive
@@ -200,10 +200,3 @@ def test_a_gpu_without_double_precision_is_not_taken_by_itself(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     assert resolve_device("auto").type == "cpu"
-
-
-def test_the_thread_cap_holds_inside_and_is_lifted_after():
-    before = torch.get_num_threads()
-    with thread_cap(1):
-        assert torch.get_num_threads() == 1
-    assert torch.get_num_threads() == before

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import torch
 
 from coterie.errors import InputError
@@ -31,22 +28,3 @@ def resolve_device(device: str | torch.device) -> torch.device:
             f"device={str(device)!r} cannot be used on this machine; use 'auto' or 'cpu' ({reason})."
         ) from error
     return chosen
-
-
-@contextmanager
-def thread_cap(n_threads: int | None) -> Iterator[None]:
-    """Let torch use at most `n_threads` threads inside the block; None changes nothing.
-
-    Examples
-    --------
-    >>> with thread_cap(1):
-    ...     torch.get_num_threads()
-    1
-    """
-    before = torch.get_num_threads()
-    if n_threads is not None:
-        torch.set_num_threads(n_threads)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -31,7 +31,7 @@ _READS_CLASSES = (
     "a clusterer's columns are its clusters."
 )
 # Parameters that say where and how a run is watched, not what it computes.
-_BYSTANDERS = {"checkpoint", "verbose", "device", "n_threads", "random_state"}
+_BYSTANDERS = {"checkpoint", "verbose", "device", "random_state"}
 
 EXPECTED_FAILED_CHECKS = {
     "check_estimator_sparse_matrix": _READS_CLASSES,

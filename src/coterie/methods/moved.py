@@ -36,6 +36,7 @@ GONE: Mapping[str, Mapping[str, str]] = {
     "LargeMvCNet": _RUN,
     "FUCSMF": {"n_threads": _RUN["n_threads"]},
     "GraphClustering": {"n_threads": _RUN["n_threads"]},
+    "SSC": {"n_threads": _RUN["n_threads"]},
 }
 
 

@@ -11,7 +11,7 @@ from coterie import SSC, InputError
 from coterie.methods.sscnet.ssc import _best_tied
 from coterie.metrics import accuracy
 
-QUIET = {"random_state": 0, "n_threads": 1}
+QUIET = {"random_state": 0}
 
 
 def subspaces(k=3, size=25, dimension=3, features=30, noise=0.0, seed=0):

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from coterie.data import Views
-from coterie.engine.device import thread_cap
 from coterie.errors import InputError
 from coterie.graph.candidates import spectral_embedding
 from coterie.methods.base import Clusterer
@@ -65,8 +64,6 @@ class SSC(Clusterer):
         Most steps of the solver.
     max_rows : int, default=5000
         More rows than this are refused, for memory and time grow with their square; `SSCNet` takes them.
-    n_threads : int, optional
-        Most threads that torch may use.
     random_state : int, RandomState or None, default=None
         Decides the seeds of k-means.
 
@@ -124,7 +121,6 @@ class SSC(Clusterer):
         "tol": real(0),
         "max_iter": whole(1),
         "max_rows": whole(2),
-        "n_threads": either(one_of(None), whole(1)),
     }
 
     def __init__(
@@ -138,7 +134,6 @@ class SSC(Clusterer):
         tol: float = 0.01,
         max_iter: int = 1000,
         max_rows: int = 5000,
-        n_threads: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -149,7 +144,6 @@ class SSC(Clusterer):
         self.tol = tol
         self.max_iter = max_iter
         self.max_rows = max_rows
-        self.n_threads = n_threads
         self.random_state = random_state
 
     # Fitting
@@ -173,15 +167,14 @@ class SSC(Clusterer):
         self._settle_clusters(data)
         self._check_rows(data)
         generator = torch.Generator().manual_seed(self.seed_)
-        with thread_cap(self.n_threads):
-            rows = _unit(_concatenated(data, slice(None)))
-            self._axes = self._fit_axes(rows, generator)
-            self._rows = self._project(rows)
-            codes = self._code_each_by_the_others()
-            self.affinity_ = _graph(codes)
-            self._embedding = torch.from_numpy(spectral_embedding(self.affinity_, self.n_clusters_)).float()
-            centers = kmeans(self._embedding, self.n_clusters_, generator=generator).centers
-            self.labels_ = nearest(self._embedding, centers)[0].numpy()
+        rows = _unit(_concatenated(data, slice(None)))
+        self._axes = self._fit_axes(rows, generator)
+        self._rows = self._project(rows)
+        codes = self._code_each_by_the_others()
+        self.affinity_ = _graph(codes)
+        self._embedding = torch.from_numpy(spectral_embedding(self.affinity_, self.n_clusters_)).float()
+        centers = kmeans(self._embedding, self.n_clusters_, generator=generator).centers
+        self.labels_ = nearest(self._embedding, centers)[0].numpy()
         self.exemplar_indices_ = _best_tied(self.affinity_, self.labels_, self.n_clusters_)
         self.history_: list[dict[str, float]] = []
         self.versions_ = versions()
@@ -275,10 +268,9 @@ class SSC(Clusterer):
         """Yield absolute codes over the rows of `fit` that sum to one, (b, m)."""
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
-        with thread_cap(self.n_threads):
-            for part in data.chunks(_BATCH):
-                codes = self._code_new(self._project(_unit(_concatenated(data, part))))
-                yield codes / codes.sum(1, keepdim=True)
+        for part in data.chunks(_BATCH):
+            codes = self._code_new(self._project(_unit(_concatenated(data, part))))
+            yield codes / codes.sum(1, keepdim=True)
 
     def _code_new(self, rows: Tensor) -> Tensor:
         """Return the absolute codes of rows over those of `fit`, none of them zero, (b, m)."""
