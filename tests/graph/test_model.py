@@ -18,6 +18,7 @@ from coterie.graph.model import (
     outlier_ratio,
     pieces,
 )
+from coterie.graph.neighbours import neighbour_count
 from coterie.metrics import accuracy
 
 
@@ -138,3 +139,11 @@ def test_processes_build_the_graph_of_one():
     alone = build_graph(data, seed=0)
     for graph in in_threads(2, lambda collectives: build_graph(data, seed=0, collectives=collectives)):
         np.testing.assert_array_equal(graph.joined.matrix.toarray(), alone.joined.matrix.toarray())
+
+
+def test_a_graph_has_as_many_neighbours_as_its_rows_need_or_as_asked_for():
+    rows = blobs([700, 700, 700])[0]
+    assert build_graph(as_views(rows), seed=0).n_neighbors == neighbour_count(2100) == 11
+    assert build_graph(as_views(rows), seed=0, max_rows=100).n_neighbors == 10
+    asked = build_graph(as_views(rows), n_neighbors=4, seed=0)
+    assert asked.n_neighbors == asked.joined.layers[0].neighbours.indices.shape[1] == 4
