@@ -27,23 +27,6 @@ from coterie.ops.distributed_rows import agreed, gathered
 _CHUNK = 4096
 
 
-class Start(NamedTuple):
-    """A partition of rows, and what the graph says of it.
-
-    Attributes
-    ----------
-    labels : ndarray of shape (n,)
-    agreement : ndarray of shape (v, v)
-        How much the views agree on who is near whom.
-    kept : float
-        Share of the edge weight that lies inside clusters.
-    """
-
-    labels: np.ndarray
-    agreement: np.ndarray
-    kept: float
-
-
 class RowGraph(NamedTuple):
     """The kNN graph of rows in one table; equal rows are one node.
 

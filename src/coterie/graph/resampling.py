@@ -24,7 +24,7 @@ def resampled(graph: sparse.csr_matrix, seed: int) -> sparse.csr_matrix:
 def partition_once(graph: sparse.csr_matrix, n_clusters: int, seed: int) -> np.ndarray:
     """Return the partition (n,) of highest J among those from one resolution and one seed.
 
-    It costs a tenth of `choose.partition`, so that a fit can afford several resampled graphs.
+    Far fewer candidates than in `choose.partition`, so that a fit can afford several resampled graphs.
 
     Examples
     --------
