@@ -136,10 +136,16 @@ def draw_seed(random_state: Any) -> int:
     >>> draw_seed(7)
     7
     """
-    generator = check_random_state(random_state)
-    return (
-        int(random_state) if isinstance(random_state, numbers.Integral) else int(generator.randint(2**31 - 1))
-    )
+    try:
+        generator = check_random_state(random_state)
+    except ValueError as error:
+        raise InputError(
+            f"random_state={random_state!r} is no seed: it must be a whole number from 0 to {2**32 - 1}, a "
+            "RandomState or None."
+        ) from error
+    if isinstance(random_state, numbers.Integral):
+        return int(random_state)
+    return int(generator.randint(2**31 - 1))
 
 
 def _is_whole(value: Any) -> bool:
