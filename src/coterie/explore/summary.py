@@ -282,13 +282,7 @@ def _commonest(classes: Classes, members: NDArray[np.bool_]) -> tuple[str, float
 
 
 def _least_certain(confidence: NDArray[np.float64]) -> list[int]:
-    """Return the positions of the rows with the lowest confidence, lowest first.
-
-    Examples
-    --------
-    >>> _least_certain(np.array([1.0, 0.6, 0.999, 0.5])), _least_certain(np.array([0.25, 0.25]))
-    ([3, 1], [])
-    """
+    """Return the positions of the rows with the lowest confidence, lowest first."""
     if np.ptp(confidence) < _SAME:
         return []
     lowest = np.argsort(confidence, kind="stable")[:_LEAST_CERTAIN_ROWS]

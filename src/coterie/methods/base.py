@@ -89,32 +89,14 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return tags
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; with `deep`, also the options in effect, as ``options__NAME``.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-
-        Returns
-        -------
-        dict
-        """
+        """Return the parameters by name; with `deep`, also the options in effect, as ``options__NAME``."""
         params: dict[str, Any] = super().get_params(deep=deep)
         if deep and self._options is not None:
             params |= {PREFIX + name: value for name, value in self._options_in_effect().get_params().items()}
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, and options by ``options__NAME``.
-
-        Parameters
-        ----------
-        **params
-
-        Returns
-        -------
-        self
-        """
+        """Set parameters, and options by ``options__NAME``."""
         refuse_moved(type(self), params)
         nested = [name for name in params if name.startswith(PREFIX) and self._options is not None]
         changes = {name.removeprefix(PREFIX): params.pop(name) for name in nested}
@@ -324,13 +306,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file: a zip of `manifest.json` and safetensors, no code in it.
-
-        Parameters
-        ----------
-        path : path-like
-            The folder must exist; an existing file is replaced in one step.
-        """
+        """Write the fitted model to one file: a zip of `manifest.json` and safetensors, no code in it."""
         write_archive(path, *self.contents())
 
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

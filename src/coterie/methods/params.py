@@ -129,13 +129,7 @@ def check_params(owner: str, params: Mapping[str, Any], rules: Mapping[str, Rule
 
 
 def draw_seed(random_state: Any) -> int:
-    """Return a whole `random_state` itself, and a number drawn from any other.
-
-    Examples
-    --------
-    >>> draw_seed(7)
-    7
-    """
+    """Return a whole `random_state` itself, and a number drawn from any other."""
     try:
         generator = check_random_state(random_state)
     except ValueError as error:

@@ -21,13 +21,7 @@ from coterie.ops.distances import nearest, squared_distances
 
 @dataclass(frozen=True)
 class TensorRows:
-    """Rows of one tensor; with many processes, the rows `start` to `start + len(rows)` of `n_rows`.
-
-    Examples
-    --------
-    >>> TensorRows.of(torch.zeros(5, 2)).n_rows
-    5
-    """
+    """Rows of one tensor; with many processes, the rows `start` to `start + len(rows)` of `n_rows`."""
 
     rows: Tensor
     n_rows: int

@@ -33,14 +33,7 @@ def polar(matrix: Tensor) -> Tensor:
 
 
 def clip_spectrum(matrix: Tensor, most: float = 1.0) -> Tensor:
-    """Return the nearest matrix whose singular values are at most `most`.
-
-    Examples
-    --------
-    >>> clip_spectrum(torch.tensor([[3.0, 0.0], [0.0, 0.5]]))
-    tensor([[1.0000, 0.0000],
-            [0.0000, 0.5000]])
-    """
+    """Return the nearest matrix whose singular values are at most `most`."""
     left, values, right = torch.linalg.svd(matrix, full_matrices=False)
     return (left * values.clamp(max=most)) @ right
 

@@ -49,9 +49,9 @@ def browse(tmp_path):
 
 @pytest.fixture
 def page(start, browse):
-    found = browse()
-    found.open(start().link)
-    return found
+    browser = browse()
+    browser.open(start().link)
+    return browser
 
 
 def lasso(page):

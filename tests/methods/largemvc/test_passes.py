@@ -10,8 +10,8 @@ from coterie.collectives import Alone
 from coterie.errors import InputError
 from coterie.graph import outliers
 from coterie.methods.largemvc import fitting, inputs
+from coterie.methods.largemvc.features import dense
 from coterie.methods.largemvc.inputs import Passes, RowCache, row_bytes
-from coterie.methods.largemvc.rows import dense
 from coterie.ops import distances
 
 QUICK = {"n_landmarks": 40, "random_state": 0}

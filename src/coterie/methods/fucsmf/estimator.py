@@ -338,7 +338,7 @@ class FUCSMF(Clusterer):
     def _solve(self, known: Supervision, start: np.ndarray | None = None) -> Solution:
         options: FUCSMFOptions = self._options_in_effect()
         solution = solve(self._graph, known, len(self.classes_), options, start)
-        return adapt_graph(self._graph, known, solution, options)
+        return adapt_graph(self._graph, known, solution, options) if options.adapt else solution
 
     def _label(self, known: Supervision, solution: Solution) -> None:
         """Label every row; anchors and rows that no label reaches follow the nearest that one does."""

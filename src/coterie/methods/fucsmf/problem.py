@@ -36,13 +36,7 @@ class AnchorGraph:
 
     @classmethod
     def of(cls, weights: sparse.csr_matrix) -> AnchorGraph:
-        """Build the graph of these weights.
-
-        Examples
-        --------
-        >>> AnchorGraph.of(sparse.csr_matrix([[1.0, 0.0, 0.0], [0.5, 0.0, 0.5]])).degrees
-        array([1.5, 0.5])
-        """
+        """Build the graph of these weights."""
         degrees = np.asarray(weights.sum(axis=0)).ravel()
         used = degrees > 0
         weights = weights if used.all() else weights[:, used]
