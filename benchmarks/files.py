@@ -18,6 +18,7 @@ import numpy as np
 import coterie
 from benchmarks.making import make
 from coterie.cli import run
+from coterie.errors import counted
 from coterie.methods.registry import METHODS, Method
 
 SOURCE = Path(coterie.__file__).parent
@@ -28,14 +29,17 @@ SHORT: dict[str, dict[str, Any]] = {
 }
 
 
-def files_run(call: Callable[[], object]) -> Counter[str]:
-    """Return the files of coterie of which a call runs functions, and how many functions of each."""
-    functions: set[tuple[str, str]] = set()
+def calls_of(call: Callable[[], object]) -> Counter[tuple[str, str]]:
+    """Return from which file of coterie to which other a call goes, and how many functions each calls of the other.
+
+    What is called from outside of coterie counts as called by "".
+    """
+    calls: set[tuple[str, str, str]] = set()
 
     def note(frame: FrameType, event: str, argument: object) -> None:
-        code = frame.f_code
-        if event == "call" and code.co_filename.startswith(str(SOURCE)):
-            functions.add((str(Path(code.co_filename).relative_to(SOURCE)), code.co_qualname))
+        callee = _file(frame)
+        if event == "call" and callee:
+            calls.add((_file(frame.f_back), callee, frame.f_code.co_qualname))
 
     before = sys.getprofile()
     sys.setprofile(note)
@@ -43,7 +47,13 @@ def files_run(call: Callable[[], object]) -> Counter[str]:
         call()
     finally:
         sys.setprofile(before)
-    return Counter(file for file, _ in functions)
+    return Counter((caller, callee) for caller, callee, _ in calls if caller != callee)
+
+
+def _file(frame: FrameType | None) -> str:
+    """Return the file of coterie that a frame is in; empty where it is in none."""
+    name = "" if frame is None else frame.f_code.co_filename
+    return str(Path(name).relative_to(SOURCE)) if name.startswith(str(SOURCE)) else ""
 
 
 def three_groups() -> tuple[np.ndarray, np.ndarray]:
@@ -54,15 +64,15 @@ def three_groups() -> tuple[np.ndarray, np.ndarray]:
     return rows.astype(np.float32), np.where(np.arange(300) < 10, kinds, -1)
 
 
-def in_python(method: Method) -> Counter[str]:
-    """Return the files from `fit` of an estimator, of an array, to its labels."""
+def in_python(method: Method) -> Counter[tuple[str, str]]:
+    """Return the calls from `fit` of an estimator, of an array, to its labels."""
     X, y = three_groups()
     model = make(method.load(), 3, random_state=0, **SHORT.get(method.name, {}))
-    return files_run(lambda: model.fit(X, y) if method.uses_labels else model.fit(X))
+    return calls_of(lambda: model.fit(X, y) if method.uses_labels else model.fit(X))
 
 
-def at_the_command_line(method: Method) -> Counter[str]:
-    """Return the files from `coterie fit`, of a .npy file, to the folder of the run."""
+def at_the_command_line(method: Method) -> Counter[tuple[str, str]]:
+    """Return the calls from `coterie fit`, of a .npy file, to the folder of the run."""
     X, y = three_groups()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
@@ -73,21 +83,24 @@ def at_the_command_line(method: Method) -> Counter[str]:
         for name, value in SHORT.get(method.name, {}).items():
             known = name in method.load()._get_param_names()
             words += ["--set", f"{name if known else f'options.{name}'}={value}"]
-        return files_run(lambda: run(words))
+        return calls_of(lambda: run(words))
 
 
 def run_files() -> None:
-    """Print for each method how many files a fit runs through, and which."""
+    """Print for each method how many files a fit runs through, and which of them its own files call."""
     for module in pkgutil.walk_packages([str(SOURCE)], "coterie."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)  # so that nothing is traced that runs at import
     warnings.simplefilter("ignore")
     for method in METHODS:
         fit, command = in_python(method), at_the_command_line(method)
-        own = [name for name in fit if name.startswith(f"methods/{method.module.rsplit('.', 1)[1]}/")]
-        graph = [name for name in fit if name.startswith("graph/")]
+        files = {callee for _, callee in fit}
+        own = {name for name in files if name.startswith(f"methods/{method.module.rsplit('.', 1)[1]}/")}
+        called = {callee for caller, callee in fit if caller in own} - own
         print(
-            f"{method.name}: {len(fit)} files from fit to labels ({len(own)} of the method, {len(graph)} of the "
-            f"graph core), {len(command)} from the command line to the run"
+            f"{method.name}: {counted(len(own), 'file')} of its own, {len(called)} more these call; {len(files)} "
+            f"in all from fit to labels, {len({callee for _, callee in command})} from the command line to the run"
         )
-        print("  " + ", ".join(f"{name} {count}" for name, count in sorted(fit.items())))
+        print(f"  its own: {', '.join(sorted(own))}")
+        print(f"  called by these: {', '.join(sorted(called))}")
+        print(f"  further: {', '.join(sorted(files - own - called))}")

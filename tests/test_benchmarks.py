@@ -367,13 +367,13 @@ def test_the_explorer_is_measured_in_a_browser(results):
     assert one["peak MB then"] <= one["peak MB after all"]
 
 
-def test_the_files_of_a_call_are_those_whose_functions_it_runs():
-    assert files.files_run(lambda: counted(3, "row")) == {"errors.py": 1}
-    graph_clustering = files.in_python(find_method("graphclustering"))
-    assert {"methods/graph_clustering/estimator.py", "methods/base.py", "graph/choose.py"} <= set(
-        graph_clustering
-    )
-    assert not [name for name in graph_clustering if name.startswith(("cli/", "explore/", "methods/pcx"))]
+def test_the_files_of_a_fit_are_those_whose_functions_are_called():
+    assert files.calls_of(lambda: counted(3, "row")) == {("", "errors.py"): 1}
+    calls = files.in_python(find_method("graphclustering"))
+    estimator = "methods/graph_clustering/estimator.py"
+    assert calls[estimator, "graph/choose.py"] == 1  # partition alone; the rest is called there
+    assert {("methods/base.py", estimator), (estimator, "methods/base.py")} <= set(calls)
+    assert not [callee for _, callee in calls if callee.startswith(("cli/", "explore/", "methods/pcx"))]
 
 
 def test_the_peak_of_a_block_does_not_count_what_came_before_it():
