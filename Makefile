@@ -25,7 +25,7 @@ check: $(READY)
 oldest:
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e '.[all]' pytest hypothesis 'httpx2>=2'
-	.venv-oldest/bin/python -m pytest tests/test_contract.py tests/test_metrics.py tests/test_store.py tests/data tests/nn tests/ops
+	.venv-oldest/bin/python -m pytest tests/test_contract.py tests/test_metrics.py tests/test_store.py tests/data tests/nn tests/ops tests/cli/test_program.py tests/cli/test_recommend.py
 
 # The site, docs/_build/html/index.html: the examples of the gallery are run, a warning is an error, nothing is fetched.
 docs: $(READY)

@@ -74,6 +74,14 @@ def peers(
 
 
 @app.command()
+def files() -> None:
+    """Files of the library that a fit of each method runs through, in Python and at the command line."""
+    from benchmarks.files import run_files
+
+    run_files()
+
+
+@app.command()
 def neighbours(sets: Names = "mnist,fashion", data: Data = DEFAULT_FOLDER) -> None:
     """Recall and CPU seconds of approximate against exact neighbour search."""
     from benchmarks.graph import run_neighbours

@@ -1,6 +1,7 @@
 """The explorer in headless Chromium, for the benchmark and for the tests."""
 
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -19,15 +20,29 @@ _PATIENCE = 600
 
 
 class Program:
-    """`coterie explore` in a new process."""
+    """`coterie explore` in a new process, at a terminal."""
 
     def __init__(self, *arguments):
         command = [sys.executable, "-m", "coterie", "explore", *map(str, arguments)]
         environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+        keyboard, keys = pty.openpty()
+        self._keyboard = os.fdopen(keyboard, "wb", buffering=0)
         self._process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=environment
+            command, stdout=subprocess.PIPE, stdin=keys, text=True, env=environment
         )
-        self.link = self._process.stdout.readline().removeprefix("Open ").strip()
+        os.close(keys)
+        self.link = self._printed_link()
+
+    def another_link(self):
+        """Press Enter, and return the link that it prints."""
+        self._keyboard.write(b"\n")
+        return self._printed_link()
+
+    def _printed_link(self):
+        line = self._process.stdout.readline()
+        while line and not line.startswith("Open "):
+            line = self._process.stdout.readline()
+        return line.removeprefix("Open ").strip()
 
     def peak_mb(self):
         """Return the most memory the process has had."""
@@ -43,6 +58,7 @@ class Program:
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
         self._process.stdout.close()
+        self._keyboard.close()
 
 
 class Page:

@@ -10,6 +10,7 @@ from benchmarks import (
     contrast,
     disk,
     explorer,
+    files,
     graph,
     labels,
     records,
@@ -24,9 +25,10 @@ from benchmarks.accuracy import run_accuracy
 from scipy import sparse
 
 from coterie import as_views, choose_k
-from coterie.errors import InputError
+from coterie.errors import InputError, counted
 from coterie.methods.fucsmf.problem import AnchorGraph
 from coterie.methods.mvsib.options import MVSIBSettings
+from coterie.methods.registry import find_method
 from coterie.methods.run_setup import RunSettings
 
 SHORT = {"max_epochs": 2, "hidden": [16]}
@@ -363,6 +365,15 @@ def test_the_explorer_is_measured_in_a_browser(results):
     assert len(one["seconds of answers"]) == 6
     assert one["CPU seconds an answer"] > 0
     assert one["peak MB then"] <= one["peak MB after all"]
+
+
+def test_the_files_of_a_fit_are_those_whose_functions_are_called():
+    assert files.calls_of(lambda: counted(3, "row")) == {("", "errors.py"): 1}
+    calls = files.in_python(find_method("graphclustering"))
+    estimator = "methods/graph_clustering/estimator.py"
+    assert calls[estimator, "graph/choose.py"] == 1  # partition alone; the rest is called there
+    assert {("methods/base.py", estimator), (estimator, "methods/base.py")} <= set(calls)
+    assert not [callee for _, callee in calls if callee.startswith(("cli/", "explore/", "methods/pcx"))]
 
 
 def test_the_peak_of_a_block_does_not_count_what_came_before_it():

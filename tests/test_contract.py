@@ -98,6 +98,14 @@ def test_fitting_again_gives_the_same_model_to_the_bit_and_touches_no_global_see
     np.testing.assert_array_equal(fit(again, method).labels_, fitted.labels_)
 
 
+@pytest.mark.parametrize("seed", [-1, 2**32, "seven"])
+def test_a_random_state_that_is_no_seed_is_one_sentence(method, seed):
+    with pytest.raises(
+        coterie.InputError, match=f"^random_state={seed!r} is no seed: it must be a whole number"
+    ):
+        fit(estimator(method, random_state=seed), method)
+
+
 @pytest.mark.parametrize("name", ["PCX", "MVSIB", "SSCNet"])
 def test_another_seed_trains_another_network(name):
     X, _ = three_groups()

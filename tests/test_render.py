@@ -114,7 +114,7 @@ def test_the_pick_stands_in_bold_beside_every_method_and_the_best_peer(records, 
     records["peers"] = [record("k-means", "digits", 0, 0.7), record("PCX", "digits", 0, 0.8, ours=True)]
     chosen = [{"data": "digits", "picked": "PCX", "recorded": {"PCX": 0.5, "MVSIB": 0.9}}]
     monkeypatch.setattr(choices, "read_records", lambda name: {"choosing": chosen}[name])
-    assert "| digits | **.800** |  |  |  | .900 | k-means .700 |" in choices.choosing()
+    assert "| digits |  | **.800** |  |  |  | .900 | k-means .700 |" in choices.choosing()
 
 
 def test_numbers_of_clusters_are_off_by_doublings_on_average(monkeypatch):
@@ -138,6 +138,44 @@ def test_a_larger_fit_is_estimated_from_the_largest_that_was_measured(monkeypatc
     assert lines[0][1:7] == ["1,000,000", "1,024", "2", "2.00", "1.0", "4.1"]
     memory = 1 + 100 * (10**9 - 10**6) / 2**30
     assert lines[3][1:7] == ["1,000,000,000", "1,024", "2", "2,000", f"{memory:.1f}", "4,128"]
+
+
+def test_the_defaults_stand_above_other_parameters_with_a_column_for_each_number_of_labels(monkeypatch):
+    runs = [
+        {"data": "digits", "labels": labels, "params": params, "accuracy": {"FUCSMF": share}}
+        for params, labels, share in (({"adapt": 3}, 1, 0.7), ({"adapt": 3}, 0.3, 0.9), ({}, 1, 0.8))
+    ]
+    monkeypatch.setattr(trials, "read_records", lambda name: {"label-ablations": runs}[name])
+    lines = trials.label_ablations().splitlines()
+    assert lines[0] == "| data | with | 1 a class | 30% labels |"
+    assert lines[2:4] == ["| digits | the defaults | .800 |  |", "| digits | `adapt=3` | .700 | .900 |"]
+
+
+def test_seconds_of_solvers_are_those_of_the_last_run(monkeypatch):
+    names = (
+        "L-BFGS-B over the rows",
+        "Newton-CG over the rows",
+        "ten more labels",
+        "LabelSpreading, end to end",
+    )
+    names += ("graph", "bare products of all columns", "bare products through the axes")
+    last = {"solve": 0.5, "steps": 11, "their steps": 4} | dict.fromkeys(names, 3.0)
+    monkeypatch.setattr(trials, "read_records", lambda name: {"solve": [{**last, "solve": 9.0}, last]}[name])
+    lines = trials.solve().splitlines()
+    assert lines[2:4] == ["| solve from zero, 11 steps | 0.5 | 1.0 |", "| L-BFGS-B over the rows | 3 | 6.0 |"]
+
+
+def test_growth_with_rows_is_that_of_the_newest_record_of_each_size(monkeypatch):
+    run = {
+        "rows": 20_000,
+        "sweeps": 10,
+        "cpu_seconds": 9.0,
+        "cpu_microseconds_a_row": 450.0,
+        "peak_mb": 700.0,
+    }
+    run |= {"cpu_ratio_to_bare_products": 5.0, "cpu_ratio_to_all_bare_products": 2.0}
+    monkeypatch.setattr(trials, "read_records", lambda name: {"scale": [{**run, "peak_mb": 1.0}, run]}[name])
+    assert trials.scale().splitlines()[2] == "| 20,000 | 10 | 9 | 0.45 | 5.0 | 2.0 | 700 |"
 
 
 def test_a_table_of_several_commits_says_so(monkeypatch):

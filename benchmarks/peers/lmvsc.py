@@ -11,8 +11,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 
 from benchmarks.peers.graphs import clustered
-from coterie.ops.anchors import spectral_embedding
-from coterie.ops.simplex import project_simplex
+from coterie.ops.anchors import project_simplex, spectral_embedding
 
 _STEPS = 100
 

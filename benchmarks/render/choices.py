@@ -9,7 +9,7 @@ from benchmarks.records import read_records
 from benchmarks.render.figures import made_by, short, table
 from benchmarks.render.standing import best, compared, standings
 
-_METHODS = ("PCX", "SSCNet", "SSC", "LargeMvCNet", "MVSIB")
+_METHODS = ("GraphClustering", "PCX", "SSCNet", "SSC", "LargeMvCNet", "MVSIB")
 _ALONE = ("stability", "modularity", "drop")
 
 

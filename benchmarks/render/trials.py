@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.accuracy import settings_of
 from benchmarks.records import read_records
-from benchmarks.render.figures import Record, grouped, made_by, newest, short, table
+from benchmarks.render.figures import Record, amount, grouped, made_by, newest, short, table
 from coterie.methods.moved import GONE
 from coterie.methods.registry import find_method
 
@@ -61,6 +61,68 @@ def written(params: Record) -> str:
     return (
         f"`{', '.join(f'{name}={value!r}' for name, value in params.items())}`" if params else "the defaults"
     )
+
+
+def label_ablations() -> str:
+    """Return what FUCSMF reaches with other parameters than its defaults, by labels a class."""
+    runs = read_records("label-ablations")
+    lines = grouped(runs, lambda record: (written(record["params"]), record["data"]))
+    counts = list(dict.fromkeys(record["labels"] for record in runs))
+    rows = []
+    for (params, data), some in lines.items():
+        by_count = {record["labels"]: record["accuracy"]["FUCSMF"] for record in some}
+        rows.append([data, params, *(short(by_count[n]) if n in by_count else "" for n in counts)])
+    order = {name: i for i, name in enumerate(dict.fromkeys(data for _, data in lines))}
+    rows.sort(key=lambda row: (order[row[0]], row[1] != "the defaults"))
+    command = "python -m benchmarks labels --draws 5 --tag label-ablations --params '{\"NAME\": VALUE}'"
+    headers = ("data", "with", *(f"{n:.0%} labels" if n < 1 else f"{n} a class" for n in counts))
+    return table(headers, rows) + "\n" + made_by(command, of=runs)
+
+
+def solve() -> str:
+    """Return the seconds of FUCSMF's solve beside those of other solvers of the same problem, in the last run."""
+    last = read_records("solve")[-1]
+    cells = {
+        f"solve from zero, {last['steps']} steps": "solve",
+        "L-BFGS-B over the rows": "L-BFGS-B over the rows",
+        "Newton-CG over the rows": "Newton-CG over the rows",
+        f"ten more labels, {last['their steps']} steps": "ten more labels",
+        "LabelSpreading with seven neighbours, end to end": "LabelSpreading, end to end",
+        "graph": "graph",
+        "bare products of rows and anchors, all columns": "bare products of all columns",
+        "the same through the axes": "bare products through the axes",
+    }
+    rows = [[name, f"{last[key]:.3g}", amount(last[key] / last["solve"])] for name, key in cells.items()]
+    headers = ("", "seconds", "of the solve")
+    return table(headers, rows) + "\n" + made_by("python -m benchmarks solve", of=[last])
+
+
+def scale() -> str:
+    """Return what LargeMvCNet costs as rows grow, by the newest record of each number of rows and sweeps."""
+    latest = {(record["rows"], record["sweeps"]): record for record in read_records("scale")}
+    runs = [record for record in latest.values() if "cpu_ratio_to_all_bare_products" in record]
+    rows = [
+        [
+            f"{record['rows']:,}",
+            str(record["sweeps"]),
+            f"{record['cpu_seconds']:.0f}",
+            f"{record['cpu_microseconds_a_row'] / 1000:.2f}",
+            f"{record['cpu_ratio_to_bare_products']:.1f}",
+            f"{record['cpu_ratio_to_all_bare_products']:.1f}",
+            f"{record['peak_mb']:.0f}",
+        ]
+        for record in runs
+    ]
+    headers = (
+        "rows",
+        "sweeps",
+        "CPU s",
+        "CPU ms a row",
+        "over the bare products",
+        "and those of the start",
+        "peak MB",
+    )
+    return table(headers, rows) + "\n" + made_by("OMP_NUM_THREADS=1 python -m benchmarks scale", of=runs)
 
 
 def corruption() -> str:

@@ -24,30 +24,21 @@ if TYPE_CHECKING:
     from coterie.methods.sscnet import SSC, SSCNet, SSCNetOptions
 
 _HOMES = {
-    "FUCSMF": "coterie.methods.fucsmf",
-    "FUCSMFOptions": "coterie.methods.fucsmf",
-    "GraphClustering": "coterie.methods.graph_clustering",
-    "InputError": "coterie.errors",
-    "LargeMvCNet": "coterie.methods.largemvc",
-    "LargeMvCNetOptions": "coterie.methods.largemvc",
-    "MVSIB": "coterie.methods.mvsib",
-    "MVSIBOptions": "coterie.methods.mvsib",
-    "PCX": "coterie.methods.pcx",
-    "PCXOptions": "coterie.methods.pcx",
-    "SSC": "coterie.methods.sscnet",
-    "SSCNet": "coterie.methods.sscnet",
-    "SSCNetOptions": "coterie.methods.sscnet",
-    "Views": "coterie.data",
-    "amputate": "coterie.data",
-    "as_views": "coterie.data",
-    "choose_k": "coterie.methods.choosing.clusters",
-    "load": "coterie.methods.base",
-    "read_labels": "coterie.data",
-    "read_views": "coterie.data",
-    "recommend": "coterie.methods.choosing.recommend",
-    "refine": "coterie.methods.refine",
-    "write_report": "coterie.explore",
+    "coterie.data": ("Views", "amputate", "as_views", "read_labels", "read_views"),
+    "coterie.errors": ("InputError",),
+    "coterie.explore": ("write_report",),
+    "coterie.methods.base": ("load",),
+    "coterie.methods.choosing.clusters": ("choose_k",),
+    "coterie.methods.choosing.recommend": ("recommend",),
+    "coterie.methods.fucsmf": ("FUCSMF", "FUCSMFOptions"),
+    "coterie.methods.graph_clustering": ("GraphClustering",),
+    "coterie.methods.largemvc": ("LargeMvCNet", "LargeMvCNetOptions"),
+    "coterie.methods.mvsib": ("MVSIB", "MVSIBOptions"),
+    "coterie.methods.pcx": ("PCX", "PCXOptions"),
+    "coterie.methods.refine": ("refine",),
+    "coterie.methods.sscnet": ("SSC", "SSCNet", "SSCNetOptions"),
 }
+_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "FUCSMF",
@@ -78,9 +69,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'coterie' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULE_OF[name]), name)
 
 
 def __dir__() -> list[str]:

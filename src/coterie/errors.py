@@ -12,13 +12,7 @@ class InputError(ValueError):
 
 
 def lost_process(reason: str) -> InputError:
-    """Return the error of a run in which another process has died.
-
-    Examples
-    --------
-    >>> str(lost_process("it has ended"))[:57]
-    'Another process of this run was lost (it has ended): star'
-    """
+    """Return the error of a run in which another process has died."""
     return InputError(
         f"Another process of this run was lost ({reason}): start the same command again, and it goes on from "
         "the last checkpoint."

@@ -31,13 +31,7 @@ _PART = ".part"
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that results depend on.
-
-    Examples
-    --------
-    >>> sorted(versions())[:3]
-    ['coterie', 'numpy', 'python']
-    """
+    """Return the versions of Python and of the packages that results depend on."""
     installed = {"python": platform.python_version()}
     for package in ("coterie", "numpy", "scikit-learn", "scipy", "torch"):
         with suppress(PackageNotFoundError):
@@ -183,13 +177,7 @@ def read_archive(
 
 
 def below(prefix: str, entries: Mapping[str, Entry]) -> dict[str, Entry]:
-    """Return the entries whose names start with a prefix, without it.
-
-    Examples
-    --------
-    >>> below("net.", {"net.weight": 1, "labels": 2})
-    {'weight': 1}
-    """
+    """Return the entries whose names start with a prefix, without it."""
     return {name.removeprefix(prefix): entry for name, entry in entries.items() if name.startswith(prefix)}
 
 

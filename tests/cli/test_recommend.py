@@ -19,9 +19,9 @@ def test_recommend_goes_by_labels_and_speaks_json(folder, tmp_path, capsys):
     (tmp_path / "known.csv").write_text("row,label\n0,1\n5,0\n")
     arguments = ["recommend", str(folder / "rows.csv"), "--labels", str(tmp_path / "known.csv"), "--json"]
     assert run(arguments) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["method"], found["settings"], found["facts"]["labelled"]) == ("FUCSMF", {}, 2)
-    assert f"--labels {tmp_path / 'known.csv'}" in found["command"]
+    content = json.loads(capsys.readouterr().out)
+    assert (content["method"], content["settings"], content["facts"]["labelled"]) == ("FUCSMF", {}, 2)
+    assert f"--labels {tmp_path / 'known.csv'}" in content["command"]
 
 
 def test_gaps_of_rows_on_disk_are_told_by_recommend(tmp_path, capsys):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from tests.together import in_threads
 
-from coterie.data import Scaler, as_views
+from coterie.data import Scaler, Views, as_views
 from coterie.data.scaling import MODES
 from coterie.errors import InputError
 
@@ -19,9 +19,15 @@ ALL = slice(None)
 TINY = np.finfo(np.float32).tiny
 
 
+def in_chunks(views, rows):
+    """Return views that are read so many rows at a time."""
+    views.chunks = lambda: Views.chunks(views, rows)
+    return views
+
+
 def fitted(mode, X, batch_rows=None, **kwargs):
-    views = as_views(X)
-    return Scaler(mode).fit(views, batch_rows=batch_rows, **kwargs), views
+    views = in_chunks(as_views(X), batch_rows)
+    return Scaler(mode).fit(views, **kwargs), views
 
 
 @given(TABLES, st.integers(1, 31), st.sampled_from(["feature", "minmax"]))
@@ -138,7 +144,7 @@ def test_missing_rows_do_not_count_and_stay_zero():
     holes = np.where(there[:, None], X, np.nan)
     views = as_views([holes, X])
     views.check()
-    scaler = Scaler("feature").fit(views, batch_rows=7)
+    scaler = Scaler("feature").fit(in_chunks(views, 7))
     alone = Scaler("feature").fit(as_views(X[there]))
     np.testing.assert_allclose(scaler.shifts_[0], alone.shifts_[0], rtol=1e-6)
     np.testing.assert_allclose(scaler.scales_[0], alone.scales_[0], rtol=1e-6)

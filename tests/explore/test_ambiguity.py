@@ -36,7 +36,7 @@ def doubting(fitted):
     return make
 
 
-def look(model, X, **options):
+def summarised(model, X, **options):
     return summarise(model, X, embedding="pca", **options)
 
 
@@ -49,7 +49,7 @@ def test_routes_have_the_names_that_the_estimator_gives_them():
 
 
 def test_clusters_count_their_routed_rows_and_the_most_uncertain_comes_first(doubting):
-    found = look(*doubting()).ambiguity.clusters
+    found = summarised(*doubting()).ambiguity.clusters
     assert [(one.number, one.size, one.false, one.hard) for one in found] == [
         (1, 4, 2, 1),
         (2, 4, 0, 1),
@@ -59,7 +59,7 @@ def test_clusters_count_their_routed_rows_and_the_most_uncertain_comes_first(dou
 
 
 def test_the_histogram_and_the_median_are_of_all_rows(doubting):
-    found = look(*doubting(), max_rows=6).ambiguity
+    found = summarised(*doubting(), max_rows=6).ambiguity
     assert found.counts.sum() == 16
     # Steps of 0.02.
     assert found.counts[[5, 10, 25, 35, 40, 45]].tolist() == [8, 3, 2, 1, 1, 1]
@@ -67,7 +67,7 @@ def test_the_histogram_and_the_median_are_of_all_rows(doubting):
 
 
 def test_the_most_uncertain_rows_are_of_all_rows_with_cluster_and_route(doubting):
-    found = look(*doubting(), max_rows=6).ambiguity.rows
+    found = summarised(*doubting(), max_rows=6).ambiguity.rows
     assert [(one.row, one.cluster, one.route) for one in found[:5]] == [
         (11, 1, "hard negative"),
         (15, 2, "hard negative"),
@@ -81,12 +81,12 @@ def test_the_most_uncertain_rows_are_of_all_rows_with_cluster_and_route(doubting
 def test_no_more_than_twenty_rows_are_listed(fitted):
     model, X = fitted(CENTRES, [20, 20, 20])
     model.uncertainty_, model.route_ = np.linspace(0, 1, 60), np.zeros(60, dtype=int)
-    assert [one.row for one in look(model, X).ambiguity.rows] == list(range(59, 39, -1))
+    assert [one.row for one in summarised(model, X).ambiguity.rows] == list(range(59, 39, -1))
 
 
 def test_silhouettes_are_the_means_of_clusters_in_the_embedding(doubting):
     model, X = doubting()
-    summary = look(model, X)
+    summary = summarised(model, X)
     every = silhouette_samples(X, model.labels_)
     wanted = [every[model.labels_ == c].mean() for c in range(3)]
     assert cluster_silhouettes(summary.sample) == pytest.approx(wanted)
@@ -97,55 +97,55 @@ def test_silhouettes_are_the_means_of_clusters_in_the_embedding(doubting):
 
 def test_few_measured_rows_still_reach_every_cluster_and_each_is_measured_against_all(doubting):
     model, X = doubting()
-    sample = look(model, X).sample
+    sample = summarised(model, X).sample
     every = silhouette_samples(X, model.labels_)
     for c, value in enumerate(cluster_silhouettes(sample, most_rows=1)):
         assert np.isclose(every[model.labels_ == c], value).any()
 
 
 def test_a_single_row_or_a_single_cluster_has_no_silhouette(doubting):
-    assert [one.silhouette for one in look(*doubting([8])).ambiguity.clusters] == [None]
-    found = cluster_silhouettes(look(*doubting([8, 1])).sample)
-    assert found[0] > 0
-    assert found[1] is None
+    assert [one.silhouette for one in summarised(*doubting([8])).ambiguity.clusters] == [None]
+    silhouettes = cluster_silhouettes(summarised(*doubting([8, 1])).sample)
+    assert silhouettes[0] > 0
+    assert silhouettes[1] is None
 
 
 def test_an_empty_cluster_is_left_out(doubting):
     model, X = doubting([8, 4, 0])
     model.exemplar_indices_[2] = -1
-    assert [one.number for one in look(model, X).ambiguity.clusters] == [1, 0]
+    assert [one.number for one in summarised(model, X).ambiguity.clusters] == [1, 0]
 
 
 def test_a_model_that_does_not_tell_rows_apart_has_no_panel(fitted, doubting):
     plain, X = fitted(CENTRES, SIZES)
     plain.history_ = MEASURED
-    summary = look(plain, X)
+    summary = summarised(plain, X)
     assert summary.ambiguity is None
     assert ambiguity_panel(summary) == ""
     assert "What it means" not in training_panel(summary)
     model, X = doubting()
     del model.route_
-    assert read_ambiguity(model, model.labels_, look(model, X).sample) is None
+    assert read_ambiguity(model, model.labels_, summarised(model, X).sample) is None
 
 
 # The page
 
 
 def test_the_panel_shows_clusters_and_rows(doubting):
-    page = ambiguity_panel(look(*doubting()))
+    page = ambiguity_panel(summarised(*doubting()))
     assert re.findall(r'<section id="(\w+)"', page) == ["ambiguous"]
     assert "2 rows counted as false negatives and 2 as hard negatives" in page
     assert "1</th><td>4</td><td>0.66</td><td>2</td><td>1</td><td>" in page
     assert '<th scope="row">11</th><td>1</td><td>0.910</td><td>hard negative</td>' in page
     assert "Histogram of uncertainty" in page
     assert "estimated from the sample" not in page
-    assert "estimated from the sample" in ambiguity_panel(look(*doubting(), max_rows=6))
+    assert "estimated from the sample" in ambiguity_panel(summarised(*doubting(), max_rows=6))
 
 
 def test_training_metrics_come_with_their_first_and_last_value_and_their_meaning(doubting):
     model, X = doubting()
     model.history_ = [*MEASURED, {"loss": 0.5, "changed": 0.25}]
-    page = training_panel(look(model, X))
+    page = training_panel(summarised(model, X))
     assert '<th scope="row">changed rows</th><td>0.125</td><td>0.25</td><td>Share of rows' in page
     assert '<th scope="row">routed rows</th><td>4</td><td>4</td>' in page
     assert '<th scope="row">loss</th>' not in page
@@ -154,7 +154,7 @@ def test_training_metrics_come_with_their_first_and_last_value_and_their_meaning
 def test_uncertain_rows_come_with_their_images_and_known_classes(doubting):
     # Rows outside the sample have images too.
     truth = ["<i>"] * 12 + ["b"] * 4
-    page = ambiguity_panel(look(*doubting(), image_shape=(2, 2), truth=truth, max_rows=6))
+    page = ambiguity_panel(summarised(*doubting(), image_shape=(2, 2), truth=truth, max_rows=6))
     assert page.count("<img ") == 16
     assert 'alt="Row 11"' in page
     assert f"<td>hard negative</td><td>{escape('<i>')}</td>" in page
@@ -163,14 +163,14 @@ def test_uncertain_rows_come_with_their_images_and_known_classes(doubting):
 def test_a_training_without_routes_and_without_metrics_is_reported(doubting):
     model, X = doubting()
     model.route_, model.history_ = np.zeros(16, dtype=int), [{"loss": 1.0}]
-    assert "Training routed no row." in ambiguity_panel(look(model, X))
-    assert "What it means" not in training_panel(look(model, X))
+    assert "Training routed no row." in ambiguity_panel(summarised(model, X))
+    assert "What it means" not in training_panel(summarised(model, X))
 
 
 def test_many_clusters_fold_away(fitted):
     model, X = fitted(np.random.default_rng(0).normal(size=(25, 4)) * 50, [4] * 25)
     model.uncertainty_, model.route_ = np.linspace(0, 1, 100), np.zeros(100, dtype=int)
-    page = ambiguity_panel(look(model, X))
+    page = ambiguity_panel(summarised(model, X))
     assert "All 25 clusters in a table" in page
     assert page.count('class="swatch"') == 20 + 25
 
@@ -214,23 +214,25 @@ def test_the_curves_of_view_weights_have_the_names_of_the_views(mvsib, tmp_path)
 
 def test_the_report_shows_views_as_they_were_in_fit_whatever_order_they_come_in(mvsib):
     model, data = mvsib
-    want = look(model, data)
+    want = summarised(model, data)
     for given in (dict(reversed(data.items())), list(data.values())):
-        found = look(model, given)
-        assert found.views == want.views == [("left", 4), ("<right>", 5)]
-        assert [view.missing for view in found.view_statistics.views] == [0, 7]
-        assert found.view_statistics.views == want.view_statistics.views
+        summary_of_model = summarised(model, given)
+        assert summary_of_model.views == want.views == [("left", 4), ("<right>", 5)]
+        assert [view.missing for view in summary_of_model.view_statistics.views] == [0, 7]
+        assert summary_of_model.view_statistics.views == want.view_statistics.views
 
 
 def test_missing_views_are_estimated_from_a_sample(mvsib):
     model, data = mvsib
-    found = look(model, data, max_rows=60)
-    there = found.sample.present[:, 1]
-    assert found.view_statistics.views[1].missing == round(found.sample.weights[~there].sum())
-    assert found.view_statistics.views[0].missing == 0
-    assert "Missing rows are estimated from the sample" in views_panel(found.view_statistics)
-    assert "estimated" not in views_panel(look(model, data).view_statistics)
-    assert there.tolist() == [not 10 <= row < 17 for row in found.sample.rows]
+    summary_of_model = summarised(model, data, max_rows=60)
+    there = summary_of_model.sample.present[:, 1]
+    assert summary_of_model.view_statistics.views[1].missing == round(
+        summary_of_model.sample.weights[~there].sum()
+    )
+    assert summary_of_model.view_statistics.views[0].missing == 0
+    assert "Missing rows are estimated from the sample" in views_panel(summary_of_model.view_statistics)
+    assert "estimated" not in views_panel(summarised(model, data).view_statistics)
+    assert there.tolist() == [not 10 <= row < 17 for row in summary_of_model.sample.rows]
     assert not there.all()
 
 

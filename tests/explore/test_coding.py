@@ -90,10 +90,10 @@ def test_an_atom_that_the_cluster_hardly_uses_is_left_out_however_rare_it_is_els
 def test_empty_clusters_have_no_atoms_and_do_not_count_as_elsewhere(coded):
     model, X = coded
     labels = np.where(model.labels_ == 1, 0, model.labels_)
-    found = read_coding(model, Table(X, model), labels, embedding="pca")
-    assert found.atoms[1] == []
+    coding = read_coding(model, Table(X, model), labels, embedding="pca")
+    assert coding.atoms[1] == []
     # Cluster 2 alone is elsewhere for cluster 0: 0.6 / 0.2 and 0.3 / 0.2.
-    assert [(atom.number, atom.ratio) for atom in found.atoms[0]] == [
+    assert [(atom.number, atom.ratio) for atom in coding.atoms[0]] == [
         (2, pytest.approx(3.0)),
         (0, pytest.approx(1.5)),
     ]
@@ -104,8 +104,8 @@ def test_a_single_cluster_has_its_most_used_atoms_and_no_comparison():
 
 
 def test_the_largest_entries_of_an_atom_come_first_with_their_signs_and_without_zeros(coded):
-    found = read(coded)
-    first = found.atoms[0][0]
+    coding = read(coded)
+    first = coding.atoms[0][0]
     assert (first.number, first.use, first.pixels) == (2, pytest.approx(0.6), None)
     assert [(entry.name, entry.weight) for entry in first.entries] == [
         ("depth", 3.0),
@@ -113,7 +113,7 @@ def test_the_largest_entries_of_an_atom_come_first_with_their_signs_and_without_
         ("width", -1.0),
         ("height", 1.0),
     ]
-    assert [(entry.name, entry.weight) for entry in found.atoms[1][0].entries] == [("width", 1.0)]
+    assert [(entry.name, entry.weight) for entry in coding.atoms[1][0].entries] == [("width", 1.0)]
 
 
 def test_atoms_are_drawn_on_one_scale_with_grey_for_zero(coded):
@@ -145,13 +145,13 @@ def test_several_views_share_the_entries_and_pixels_are_not_among_them(coded, ne
 
 
 def test_rows_are_counted_in_steps_and_errors_above_one_fall_in_the_last(coded):
-    found = read(coded)
-    assert found.zeros.median == pytest.approx(0.12)
-    assert {i: n for i, n in enumerate(found.zeros.counts) if n} == {2: 9, 14: 7}
+    coding = read(coded)
+    assert coding.zeros.median == pytest.approx(0.12)
+    assert {i: n for i, n in enumerate(coding.zeros.counts) if n} == {2: 9, 14: 7}
     # 0, 0.021, 0.042 | 0.063, 0.084 | ... and an error of 5; half of 16 are up to 0.147, the next is 0.168.
-    assert found.errors.median == pytest.approx(0.1575)
-    assert found.errors.counts[:2].tolist() == [3, 2]
-    assert (found.errors.counts[-1], found.errors.counts.sum(), found.errors.above) == (1, 16, 1)
+    assert coding.errors.median == pytest.approx(0.1575)
+    assert coding.errors.counts[:2].tolist() == [3, 2]
+    assert (coding.errors.counts[-1], coding.errors.counts.sum(), coding.errors.above) == (1, 16, 1)
 
 
 def test_the_ten_rows_with_the_largest_error_come_with_their_cluster_and_zeros(coded):
@@ -173,30 +173,30 @@ def test_the_rows_with_the_largest_error_have_an_image_although_nothing_else_sho
         setattr(model, name, getattr(coded[0], name))
     model.sparsity_ = np.zeros(120)
     model.reconstruction_ = np.isin(np.arange(120), hidden) * 0.5
-    found = summarise(model, X, image_shape=(2, 2), embedding="pca")
-    assert [one.row for one in found.coding.worst] == hidden
-    assert set(hidden) <= set(found.thumbnails.rows)
+    summary = summarise(model, X, image_shape=(2, 2), embedding="pca")
+    assert [one.row for one in summary.coding.worst] == hidden
+    assert set(hidden) <= set(summary.thumbnails.rows)
 
 
 # Landmarks
 
 
 def test_edges_islands_and_shares_of_a_small_graph():
-    found = read_graph(graph(), LANDMARKS, Projection(np.zeros((6, 2)), "PCA"), n_clusters=4)
-    assert (found.n_edges, found.n_components) == (4, 2)
-    assert found.edges.tolist() == [[0, 1], [2, 3], [1, 2], [4, 5]]
-    assert found.within == pytest.approx(8 / 10)
+    landmark_graph = read_graph(graph(), LANDMARKS, Projection(np.zeros((6, 2)), "PCA"), n_clusters=4)
+    assert (landmark_graph.n_edges, landmark_graph.n_components) == (4, 2)
+    assert landmark_graph.edges.tolist() == [[0, 1], [2, 3], [1, 2], [4, 5]]
+    assert landmark_graph.within == pytest.approx(8 / 10)
     # Cluster 0 has 4 at both ends within and 2 to cluster 1; cluster 1 has 3 at both ends.
     expected = [[8 / 10, 2 / 10, 0, 0], [2 / 8, 6 / 8, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
-    assert found.shares == pytest.approx(np.array(expected))
+    assert landmark_graph.shares == pytest.approx(np.array(expected))
 
 
 def test_loops_and_stored_zeros_are_no_edges():
     loops = graph({**WEIGHTS, (0, 5): 9.0}) + sparse.eye(6, format="csr")
     loops.data[loops.data == 4.0] = 0.0
-    found = read_graph(loops, LANDMARKS, Projection(np.zeros((6, 2)), "PCA"), n_clusters=3)
-    assert found.edges.tolist() == [[0, 5], [2, 3], [1, 2], [4, 5]]
-    assert found.n_edges == 4
+    landmark_graph = read_graph(loops, LANDMARKS, Projection(np.zeros((6, 2)), "PCA"), n_clusters=3)
+    assert landmark_graph.edges.tolist() == [[0, 5], [2, 3], [1, 2], [4, 5]]
+    assert landmark_graph.n_edges == 4
     nothing = read_graph(graph({}), LANDMARKS, Projection(np.zeros((6, 2)), "PCA"), n_clusters=3)
     assert (nothing.n_edges, nothing.n_components, nothing.within) == (0, 6, 1.0)
 
@@ -242,15 +242,15 @@ def test_a_model_without_atoms_has_no_panel_and_no_graph(fitted, tmp_path):
 
 
 def test_without_images_the_panel_names_features_and_uses(panel):
-    found = panel(feature_names=NAMES)
-    assert re.findall(r'<section id="(\w+)"', found) == ["atoms", "codes", "landmarks"]
-    assert "<img" not in found
-    assert "0.60, 4.0 x elsewhere" in found
-    assert "0.50, only here" in found
-    assert '<span class="name" title="depth">depth</span> <span>+3.00</span>' in found
-    assert "Uses no atom more than other rows do." in found
-    assert re.findall(r"Cluster (\d)</h3>", found) == ["0", "1", "2"]
-    assert "grey zero" not in found
+    html = panel(feature_names=NAMES)
+    assert re.findall(r'<section id="(\w+)"', html) == ["atoms", "codes", "landmarks"]
+    assert "<img" not in html
+    assert "0.60, 4.0 x elsewhere" in html
+    assert "0.50, only here" in html
+    assert '<span class="name" title="depth">depth</span> <span>+3.00</span>' in html
+    assert "Uses no atom more than other rows do." in html
+    assert re.findall(r"Cluster (\d)</h3>", html) == ["0", "1", "2"]
+    assert "grey zero" not in html
 
 
 def test_the_largest_cluster_comes_first_and_empty_ones_are_left_out(panel):
@@ -262,24 +262,24 @@ def test_the_largest_cluster_comes_first_and_empty_ones_are_left_out(panel):
 
 
 def test_with_images_atoms_and_the_worst_rows_are_pictures(panel, coded):
-    found = panel(image_shape=(2, 2))
+    html = panel(image_shape=(2, 2))
     pixels = read(coded, layout=ImageLayout(2, 2)).atoms[0][0].pixels
-    assert base64.b64encode(encode_png(pixels)).decode() in found
-    alts = re.findall(r'<img [^>]*alt="([^"]*)"', found)
+    assert base64.b64encode(encode_png(pixels)).decode() in html
+    alts = re.findall(r'<img [^>]*alt="([^"]*)"', html)
     assert alts[:3] == ["Atom 2 of cluster 0", "Atom 1 of cluster 1", "Atom 0 of cluster 1"]
     assert alts[3:] == [f"Row {row}" for row in range(15, 5, -1)]
-    assert "Black is negative, grey zero, white positive" in found
-    assert "Adds most to" not in found
+    assert "Black is negative, grey zero, white positive" in html
+    assert "Adds most to" not in html
 
 
 def test_the_panel_says_the_medians_and_the_cut(panel):
-    found = panel()
-    assert "In the median row 12% of the code is zero." in found
-    assert "The median row has an error of 16%. 1 row above 1 in the last box." in found
-    assert "6 landmarks and 4 edges in 2 connected components" in found
-    assert "80.0% of the edge weight stays within clusters." in found
-    assert "strongest edges" not in found
-    assert "</span>0</th><td>80.0%</td><td>20.0%</td><td></td>" in found
+    html = panel()
+    assert "In the median row 12% of the code is zero." in html
+    assert "The median row has an error of 16%. 1 row above 1 in the last box." in html
+    assert "6 landmarks and 4 edges in 2 connected components" in html
+    assert "80.0% of the edge weight stays within clusters." in html
+    assert "strongest edges" not in html
+    assert "</span>0</th><td>80.0%</td><td>20.0%</td><td></td>" in html
 
 
 def test_many_clusters_are_added_up_in_the_table_of_the_graph(panel):
@@ -290,11 +290,11 @@ def test_many_clusters_are_added_up_in_the_table_of_the_graph(panel):
         model.landmark_graph_, model.landmark_labels_ = graph(ring, n), np.arange(n)
         model.landmark_places_ = np.eye(n, dtype=np.float32)
 
-    found = panel(widen)
-    assert found.count('<th scope="col">to ') == 20 + 1
+    html = panel(widen)
+    assert html.count('<th scope="col">to ') == 20 + 1
     # Cluster 22 leads to 21 and 23 alone, cluster 19 to 18 and to 20, which has no column of its own.
-    assert f"</span>22</th>{'<td></td>' * 20}<td>100.0%</td>" in found
-    assert f"</span>19</th>{'<td></td>' * 18}<td>50.0%</td><td></td><td>50.0%</td>" in found
+    assert f"</span>22</th>{'<td></td>' * 20}<td>100.0%</td>" in html
+    assert f"</span>19</th>{'<td></td>' * 18}<td>50.0%</td><td></td><td>50.0%</td>" in html
 
 
 def test_the_atoms_of_many_clusters_fold_away(coded, fitted):
@@ -304,10 +304,10 @@ def test_the_atoms_of_many_clusters_fold_away(coded, fitted):
         setattr(model, name, getattr(coded[0], name))
     model.atom_use_ = np.tile(USE[:1], (14, 1))
     model.sparsity_ = model.reconstruction_ = np.zeros(70)
-    found = coding_panel(summarise(model, X, embedding="pca"))
-    assert found.count('class="card"') == 14
-    assert found.index("Show the other 2 clusters") > found.index("Cluster 11</h3>")
-    assert found.index("Show the other 2 clusters") < found.index("Cluster 12</h3>")
+    html = coding_panel(summarise(model, X, embedding="pca"))
+    assert html.count('class="card"') == 14
+    assert html.index("Show the other 2 clusters") > html.index("Cluster 11</h3>")
+    assert html.index("Show the other 2 clusters") < html.index("Cluster 12</h3>")
 
 
 def test_names_of_views_and_features_stay_text(coded, tmp_path):

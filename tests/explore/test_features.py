@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from coterie.explore.features import ClusterMeans
+from coterie.explore.model_sample import ClusterMeans
 
 
 def naive_differences(rows, labels, weights, cluster):

@@ -20,9 +20,9 @@ def test_pca_keeps_the_directions_of_largest_spread():
 
 
 def test_one_column_is_laid_out_on_a_line():
-    found = project(rows(d=1), "pca")
-    assert found.coordinates.shape == (60, 2)
-    assert (found.coordinates[:, 1] == 0).all()
+    projection = project(rows(d=1), "pca")
+    assert projection.coordinates.shape == (60, 2)
+    assert (projection.coordinates[:, 1] == 0).all()
 
 
 @pytest.mark.parametrize("how", ["auto", "tsne", "pca"])
@@ -36,9 +36,9 @@ def test_one_column_and_rows_that_are_all_the_same_are_never_given_to_tsne(how):
 
 
 def test_auto_draws_two_columns_as_they_are():
-    found = project(rows(d=2))
-    assert found.method == "embedding"
-    np.testing.assert_array_equal(found.coordinates, rows(d=2))
+    projection = project(rows(d=2))
+    assert projection.method == "embedding"
+    np.testing.assert_array_equal(projection.coordinates, rows(d=2))
 
 
 def test_auto_is_tsne_with_many_rows_and_pca_with_few():

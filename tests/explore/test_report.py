@@ -70,19 +70,19 @@ def page(fitted, tmp_path):
 
 
 def test_the_page_has_every_part_and_one_main_heading(page):
-    found = page(truth=["a"] * 30 + ["b"] * 30)
-    ids = [attributes["id"] for attributes in found.all("section")]
+    report = page(truth=["a"] * 30 + ["b"] * 30)
+    ids = [attributes["id"] for attributes in report.all("section")]
     assert ids == ["scores", "map", "clusters", "sizes", "confidence", "uncertain", "training", "parameters"]
-    assert len(found.all("h1")) == 1
+    assert len(report.all("h1")) == 1
     for fact in ("Nearest", "60", "4 s", "random_state", "main directions (PCA)"):
-        assert fact in found.text
+        assert fact in report.text
 
 
 def test_scores_appear_only_with_known_classes(page):
     assert "Fowlkes-Mallows" not in page(compare={"k-means": np.zeros(60)}).text
-    found = page(truth=np.repeat([0, 1], 30), compare={"k-means": np.zeros(60)})
-    assert "k-means" in found.text
-    assert "Fowlkes-Mallows" in found.text
+    report = page(truth=np.repeat([0, 1], 30), compare={"k-means": np.zeros(60)})
+    assert "k-means" in report.text
+    assert "Fowlkes-Mallows" in report.text
 
 
 def test_nothing_is_loaded_from_anywhere(page):
@@ -95,13 +95,13 @@ def test_nothing_is_loaded_from_anywhere(page):
 
 
 def test_the_policy_allows_exactly_the_two_scripts_of_the_page(page):
-    found = page()
-    (policy,) = (a["content"] for a in found.all("meta") if a.get("http-equiv") == "Content-Security-Policy")
+    report = page()
+    (policy,) = (a["content"] for a in report.all("meta") if a.get("http-equiv") == "Content-Security-Policy")
     assert policy.startswith("default-src 'none'; ")
     allowed = set(re.findall(r"'sha256-([^']+)'", policy))
-    types = [attributes.get("type") for attributes in found.all("script")]
+    types = [attributes.get("type") for attributes in report.all("script")]
     assert types == ["application/json", None, None]
-    hashes = {base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in found.scripts[1:]}
+    hashes = {base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in report.scripts[1:]}
     assert allowed == hashes
     assert "unsafe-eval" not in policy
     assert "connect-src" not in policy
@@ -113,33 +113,33 @@ def test_strings_from_the_data_stay_text_wherever_they_come_from(page):
         model.versions_ = {EVIL: EVIL}
         model.random_state = EVIL
 
-    found = page(
+    report = page(
         change=spoil,
         title=EVIL,
         feature_names=[EVIL, "b", "c", "d"],
         truth=[EVIL] * 30 + ["b"] * 30,
         compare={EVIL: np.zeros(60)},
     )
-    assert len(found.all("script")) == 3
-    assert not set("<>&") & set(found.scripts[0]), "the data of the plots could end their script element"
-    assert not any("onerror" in attributes for _, attributes in found.elements)
-    assert found.all("img") == []
-    assert found.text.count("alert(1)") >= 8
-    assert EVIL in found.text
+    assert len(report.all("script")) == 3
+    assert not set("<>&") & set(report.scripts[0]), "the data of the plots could end their script element"
+    assert not any("onerror" in attributes for _, attributes in report.elements)
+    assert report.all("img") == []
+    assert report.text.count("alert(1)") >= 8
+    assert EVIL in report.text
 
 
 def test_names_of_views_stay_text_too(nearest, tmp_path):
     X = np.random.default_rng(0).normal(size=(30, 2))
     model = nearest([[0.0, 0.0], [1.0, 1.0]]).fit(X)
     path = write_report(model, {EVIL: X[:, :1], "b": X[:, 1:]}, tmp_path / "r.html", embedding="pca")
-    found = Page(path.read_text("utf-8"))
-    assert len(found.all("script")) == 3
-    assert EVIL in found.text
+    report = Page(path.read_text("utf-8"))
+    assert len(report.all("script")) == 3
+    assert EVIL in report.text
 
 
 def test_class_names_reach_the_plot_as_text_without_markup(page):
-    found = page(truth=[EVIL] * 30 + ["b"] * 30)
-    hovers = {entry[3] for entry in found.data["map"]["data"][0]["customdata"]}
+    report = page(truth=[EVIL] * 30 + ["b"] * 30)
+    hovers = {entry[3] for entry in report.data["map"]["data"][0]["customdata"]}
     assert not any("<" in hover for hover in hovers)
     assert any("&lt;script&gt;" in hover for hover in hovers)
 
@@ -161,38 +161,38 @@ def test_the_map_shows_each_row_with_its_cluster_confidence_and_class(page, fitt
 
 
 def test_the_colours_of_dots_and_buttons_agree(page):
-    found = page(truth=["a"] * 30 + ["b"] * 30)
+    report = page(truth=["a"] * 30 + ["b"] * 30)
     for mode, shift in (("cluster", 0), ("class", 1)):
-        marker = found.data["map"]["modes"][mode]
+        marker = report.data["map"]["modes"][mode]
         # The scale has one step per whole number, and unlabelled rows come before the first class.
-        assert marker["color"] == [group + shift for group in found.data["map"]["groups"][mode][0]]
+        assert marker["color"] == [group + shift for group in report.data["map"]["groups"][mode][0]]
         assert (marker["cmin"], marker["cmax"]) == (-0.5, len(marker["colorscale"]) / 2 - 0.5)
         wanted = [colour for _, colour in marker["colorscale"][::2]][shift:]
-        at = next(i for i, (_, a) in enumerate(found.elements) if a.get("data-mode") == mode)
-        swatches = [a["style"] for _, a in found.elements[at:] if a.get("class") == "swatch"]
+        at = next(i for i, (_, a) in enumerate(report.elements) if a.get("data-mode") == mode)
+        swatches = [a["style"] for _, a in report.elements[at:] if a.get("class") == "swatch"]
         assert swatches[: len(wanted)] == [f"background:{colour}" for colour in wanted]
 
 
 def test_images_have_alternative_texts_and_the_decoded_one_stands_beside_the_real_one(page):
-    found = page(image_shape=(2, 2))
-    alts = [attributes["alt"] for attributes in found.all("img")]
+    report = page(image_shape=(2, 2))
+    alts = [attributes["alt"] for attributes in report.all("img")]
     assert all(alts)
     assert sum(alt.startswith("Decoded exemplar") for alt in alts) == 3
-    assert "What sets cluster" not in found.text
+    assert "What sets cluster" not in report.text
 
 
 def test_without_images_the_features_that_set_clusters_apart_are_listed(page):
-    found = page(feature_names=["width", "height", "depth", "mass"])
-    assert found.all("img") == []
-    assert {"width", "height"} <= set(found.texts)
+    report = page(feature_names=["width", "height", "depth", "mass"])
+    assert report.all("img") == []
+    assert {"width", "height"} <= set(report.texts)
 
 
 def test_every_plot_is_described_and_has_its_numbers_in_a_table(page):
-    found = page()
-    plots = [attributes for _, attributes in found.elements if attributes.get("role") == "img"]
-    assert len(plots) == 2 + len(found.data["curves"])
+    report = page()
+    plots = [attributes for _, attributes in report.elements if attributes.get("role") == "img"]
+    assert len(plots) == 2 + len(report.data["curves"])
     assert all(attributes["aria-label"] for attributes in plots)
-    assert {"Training", "Rows by confidence", "Rows in each cluster"} <= set(found.texts)
+    assert {"Training", "Rows by confidence", "Rows in each cluster"} <= set(report.texts)
 
 
 def test_each_curve_has_its_own_panel_with_phases(page):
@@ -220,53 +220,55 @@ def memberships(rows):
     ],
 )
 def test_rows_that_are_all_as_sure_are_not_listed_as_the_least_certain(page, shares, sentence):
-    found = page(sizes=[30, 0], centres=CENTRES[:2], change=memberships(shares))
-    assert sentence in found.text
-    assert "look here first" not in found.text
-    assert "Runner-up" not in found.text
+    report = page(sizes=[30, 0], centres=CENTRES[:2], change=memberships(shares))
+    assert sentence in report.text
+    assert "look here first" not in report.text
+    assert "Runner-up" not in report.text
 
 
 def test_rows_at_the_bounds_count_among_the_sure_and_the_unsure(page):
-    found = page(sizes=[30, 0], centres=CENTRES[:2], change=memberships([[0.5, 0.5], [0.9, 0.1], [0.7, 0.3]]))
-    assert "33% of the rows have a confidence of 0.9 or more, 33% of 0.5 or less." in found.text
+    report = page(
+        sizes=[30, 0], centres=CENTRES[:2], change=memberships([[0.5, 0.5], [0.9, 0.1], [0.7, 0.3]])
+    )
+    assert "33% of the rows have a confidence of 0.9 or more, 33% of 0.5 or less." in report.text
 
 
 def test_a_sample_of_sure_rows_says_nothing_of_the_others(page):
-    found = page(sizes=[30, 0], centres=CENTRES[:2], change=memberships([[1.0, 0.0]]), max_rows=10)
-    assert "The model is certain of every sampled row:" in found.text
+    report = page(sizes=[30, 0], centres=CENTRES[:2], change=memberships([[1.0, 0.0]]), max_rows=10)
+    assert "The model is certain of every sampled row:" in report.text
 
 
 def test_one_cluster_leaves_no_row_between_two(page):
-    found = page(sizes=[30], centres=[[0.0, 0.0]])
-    assert "There is only one cluster, so no row lies between two." in found.text
+    report = page(sizes=[30], centres=[[0.0, 0.0]])
+    assert "There is only one cluster, so no row lies between two." in report.text
 
 
 def test_sure_rows_do_not_fill_up_the_list_of_the_least_certain(page):
     shares = np.repeat([[1.0, 0.0]], 30, axis=0)
     shares[7] = 0.7, 0.3
-    found = page(sizes=[30, 0], centres=CENTRES[:2], change=memberships(shares))
-    assert "The 1 row with the lowest confidence: look here first." in found.text
-    assert found.texts.count("Runner-up") == 1
+    report = page(sizes=[30, 0], centres=CENTRES[:2], change=memberships(shares))
+    assert "The 1 row with the lowest confidence: look here first." in report.text
+    assert report.texts.count("Runner-up") == 1
 
 
 def test_a_hundred_clusters_fold_away_and_remain_reachable(fitted, tmp_path):
     centres = np.random.default_rng(0).normal(size=(100, 4)) * 50
     model, X = fitted(centres, [5] * 100)
     source = write_report(model, X, tmp_path / "r.html", embedding="pca").read_text("utf-8")
-    found = Page(source)
-    assert "Show the other 88 clusters" in found.text
-    assert "All 100 clusters in a table" in found.text
-    assert sum(attributes.get("class") == "card" for attributes in found.all("article")) == 100
-    assert len({attributes.get("data-group") for attributes in found.all("button")} - {None}) == 100
+    report = Page(source)
+    assert "Show the other 88 clusters" in report.text
+    assert "All 100 clusters in a table" in report.text
+    assert sum(attributes.get("class") == "card" for attributes in report.all("article")) == 100
+    assert len({attributes.get("data-group") for attributes in report.all("button")} - {None}) == 100
 
 
 def test_a_long_training_is_thinned_in_the_table_but_not_in_the_plot(page):
     def lengthen(model):
         model.history_ = [{"epoch": i, "loss": 1 / (i + 1)} for i in range(1000)]
 
-    found = page(change=lengthen)
-    assert "every 5th epoch" in found.text
-    assert len(found.data["curves"][0]["data"][0]["y"]) == 1000
+    report = page(change=lengthen)
+    assert "every 5th epoch" in report.text
+    assert len(report.data["curves"][0]["data"][0]["y"]) == 1000
 
 
 @pytest.mark.parametrize("unit", ["iteration", "sweep"])
@@ -274,12 +276,12 @@ def test_what_is_no_epoch_is_not_called_one(page, unit):
     def solve(model):
         model.history_ = [{unit: i, "objective": 1 / (i + 1)} for i in range(1000)]
 
-    found = page(change=solve)
-    assert f"1,000 {unit}s." in found.text
-    assert f"every 5th {unit} and the last" in found.text
-    assert unit.capitalize() in found.texts
-    assert found.data["curves"][0]["data"][0]["hovertemplate"].startswith(f"{unit} %{{x}}")
-    assert "epoch" not in found.text.lower()
+    report = page(change=solve)
+    assert f"1,000 {unit}s." in report.text
+    assert f"every 5th {unit} and the last" in report.text
+    assert unit.capitalize() in report.texts
+    assert report.data["curves"][0]["data"][0]["hovertemplate"].startswith(f"{unit} %{{x}}")
+    assert "epoch" not in report.text.lower()
 
 
 def test_a_phase_that_only_repeats_what_its_steps_are_is_not_told(page):
@@ -291,15 +293,15 @@ def test_a_phase_that_only_repeats_what_its_steps_are_is_not_told(page):
 
 
 def test_a_single_cluster_and_no_history_still_make_a_page(page):
-    found = page(sizes=[30], centres=[[0.0, 0.0]], change=lambda model: setattr(model, "history_", []))
-    assert found.data["curves"] == []
-    assert "keeps no history" in found.text
+    report = page(sizes=[30], centres=[[0.0, 0.0]], change=lambda model: setattr(model, "history_", []))
+    assert report.data["curves"] == []
+    assert "keeps no history" in report.text
 
 
 def test_an_empty_cluster_has_no_card_but_is_counted(page):
-    found = page(sizes=[30, 20, 0], change=lambda m: m.exemplar_indices_.__setitem__(2, -1))
-    assert "2 (and 1 empty)" in found.text
-    assert len(found.all("article")) == 2
+    report = page(sizes=[30, 20, 0], change=lambda m: m.exemplar_indices_.__setitem__(2, -1))
+    assert "2 (and 1 empty)" in report.text
+    assert len(report.all("article")) == 2
 
 
 def test_the_same_call_writes_the_same_file(fitted, tmp_path):

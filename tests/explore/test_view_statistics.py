@@ -25,12 +25,14 @@ def fitted():
 
 def test_counts_of_missing_and_corrupt_rows_are_those_of_the_model(fitted):
     model, _ = fitted
-    found = read_view_statistics(model, ["left", "<right>"])
-    assert [one.missing for one in found.views] == [0, 15]
-    assert [one.corrupt for one in found.views] == model.noise_.sum(0).tolist()
-    assert found.views[0].corrupt >= 10
-    assert {one.row for one in found.corrupt if one.view == "left"} <= set(np.flatnonzero(model.noise_[:, 0]))
-    assert [one.weight for one in found.corrupt] == sorted(one.weight for one in found.corrupt)
+    statistics = read_view_statistics(model, ["left", "<right>"])
+    assert [one.missing for one in statistics.views] == [0, 15]
+    assert [one.corrupt for one in statistics.views] == model.noise_.sum(0).tolist()
+    assert statistics.views[0].corrupt >= 10
+    assert {one.row for one in statistics.corrupt if one.view == "left"} <= set(
+        np.flatnonzero(model.noise_[:, 0])
+    )
+    assert [one.weight for one in statistics.corrupt] == sorted(one.weight for one in statistics.corrupt)
 
 
 def test_a_model_that_says_nothing_of_views_has_no_panel(fitted):
@@ -60,11 +62,11 @@ def weighing():
 
 
 def test_views_that_are_weighed_stand_beside_their_mean_agreement_with_the_others(weighing):
-    found = read_view_statistics(weighing, ["a", "b", "c"], np.array([0.0, 12.4, 3.0]))
-    assert [one.weight for one in found.views] == [0.5, 0.125, 0.375]
-    assert [one.agreement for one in found.views] == pytest.approx([0.3, 0.4, 0.5])
-    assert [one.missing for one in found.views] == [0, 12, 3]
-    assert {(one.explained, one.corrupt) for one in found.views} == {(None, None)}
+    statistics = read_view_statistics(weighing, ["a", "b", "c"], np.array([0.0, 12.4, 3.0]))
+    assert [one.weight for one in statistics.views] == [0.5, 0.125, 0.375]
+    assert [one.agreement for one in statistics.views] == pytest.approx([0.3, 0.4, 0.5])
+    assert [one.missing for one in statistics.views] == [0, 12, 3]
+    assert {(one.explained, one.corrupt) for one in statistics.views} == {(None, None)}
     assert [one.missing for one in read_view_statistics(weighing, ["a", "b", "c"]).views] == [0, 0, 0]
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.graph.planted import islands
 
 from coterie.graph import candidates
 from coterie.graph.candidates import (
@@ -27,12 +28,6 @@ from coterie.graph.quality import Quality
 from coterie.metrics import accuracy
 
 SEEDS = st.integers(0, 2**16)
-
-
-def islands(*sizes):
-    """Return complete graphs that nothing connects, and which row is in which."""
-    graph = sparse.block_diag([np.ones((s, s)) - np.eye(s) for s in sizes], format="csr")
-    return graph, np.repeat(np.arange(len(sizes)), sizes)
 
 
 def random_graph(seed, n=24, k=3):

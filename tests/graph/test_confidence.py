@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse
-from tests.graph.planted import blobs
+from tests.graph.planted import blobs, islands
 
 from coterie.graph.choose import partition
 from coterie.graph.confidence import (
@@ -21,11 +20,6 @@ from coterie.graph.quality import row_ties
 from coterie.graph.resampling import resampled_partitions
 
 SEEDS = st.integers(0, 2**16)
-
-
-def islands(*sizes):
-    graph = sparse.block_diag([np.ones((s, s)) - np.eye(s) for s in sizes], format="csr")
-    return graph, np.repeat(np.arange(len(sizes)), sizes)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.graph.planted import islands
 
 from coterie.graph.quality import SIZE_EXPONENT, Quality, block_likelihood, block_weights, row_ties
 
@@ -19,12 +20,6 @@ def random_graph(seed, n=10, k=3):
     upper[0, 1] = 1.0  # never without an edge
     labels = rng.permutation(np.concatenate([np.arange(k), rng.integers(0, k, n - k)]))
     return sparse.csr_matrix(upper + upper.T), labels
-
-
-def islands(sizes):
-    """Return complete graphs that nothing connects, and which row is in which."""
-    blocks = sparse.block_diag([np.ones((s, s)) - np.eye(s) for s in sizes], format="csr")
-    return blocks, np.repeat(np.arange(len(sizes)), sizes)
 
 
 def naive_blocks(graph, labels, k):
@@ -103,7 +98,7 @@ def test_quality_does_not_depend_on_the_numbers_of_clusters(seed, names):
 
 @pytest.mark.parametrize("k", [2, 3, 7])
 def test_even_islands_have_the_values_of_their_closed_form(k):
-    quality = Quality.of(*islands([4] * k), k)
+    quality = Quality.of(*islands(*[4] * k), k)
     assert quality.modularity == pytest.approx(1 - 1 / k)
     assert quality.normalised_cut == pytest.approx(0, abs=1e-12)
     assert quality.information == pytest.approx(math.log(k))
@@ -114,12 +109,12 @@ def test_even_islands_have_the_values_of_their_closed_form(k):
 def test_j_of_uneven_islands_is_a_root_of_the_entropy_of_their_volumes():
     sizes = [3, 5, 8]
     volumes = np.array([s * (s - 1) for s in sizes]) / sum(s * (s - 1) for s in sizes)
-    quality = Quality.of(*islands(sizes), 3)
+    quality = Quality.of(*islands(*sizes), 3)
     assert quality.score == pytest.approx((-(volumes * np.log(volumes)).sum()) ** (1 - SIZE_EXPONENT))
 
 
 def test_j_is_higher_for_islands_than_for_any_partition_that_cuts_or_mixes_them():
-    graph, truth = islands([5, 5, 5])
+    graph, truth = islands(5, 5, 5)
     best = Quality.of(graph, truth, 3).score
     rng = np.random.default_rng(0)
     for _ in range(50):

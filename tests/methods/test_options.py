@@ -23,7 +23,7 @@ from coterie import (
     PCXOptions,
     SSCNet,
 )
-from coterie.cli.arguments import read_settings
+from coterie.cli.inputs import read_settings
 from coterie.methods.moved import ARRAYS, GONE
 from coterie.methods.registry import METHODS
 from coterie.store import read_archive, write_archive

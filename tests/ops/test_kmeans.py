@@ -150,10 +150,10 @@ def test_as_many_clusters_as_rows_puts_a_center_on_each():
 
 def test_given_centres_are_where_it_begins():
     rows = torch.tensor([[0.0], [1.0], [10.0], [11.0]])
-    found = kmeans(
+    clustering = kmeans(
         rows, 2, generator=torch.Generator(), start=torch.tensor([[0.0], [1.0]]), max_iter=1, quiet=True
     )
-    torch.testing.assert_close(found.centers, torch.tensor([[0.0], [22 / 3]]))
+    torch.testing.assert_close(clustering.centers, torch.tensor([[0.0], [22 / 3]]))
 
 
 def test_many_seeds_are_rows_all_different_and_lie_apart():

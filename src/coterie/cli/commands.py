@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from coterie.cli.arguments import (
+from coterie.cli.inputs import (
     ClassColumn,
     Clusters,
     DataPath,
@@ -24,10 +24,6 @@ from coterie.cli.arguments import (
     Seed,
     ShownClasses,
     cluster_count,
-    read_settings,
-    read_shape,
-)
-from coterie.cli.inputs import (
     describe_columns,
     describe_gaps,
     describe_sizes,
@@ -43,6 +39,8 @@ from coterie.cli.inputs import (
     read_corrections,
     read_data,
     read_new_rows,
+    read_settings,
+    read_shape,
     recommended,
 )
 from coterie.errors import InputError, counted

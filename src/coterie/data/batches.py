@@ -210,13 +210,7 @@ def _take(views: list[np.ndarray], rows: np.ndarray) -> list[np.ndarray]:
 
 
 def prefetch(read: Callable[[Key], Piece], keys: Iterable[Key]) -> Iterator[Piece]:
-    """Yield `read(key)` in order, reading the next piece on another thread; at most two pieces are in memory.
-
-    Examples
-    --------
-    >>> list(prefetch(lambda number: number * 10, [1, 2, 3]))
-    [10, 20, 30]
-    """
+    """Yield `read(key)` in order, reading the next piece on another thread; at most two pieces are in memory."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         pending = None
         for key in keys:

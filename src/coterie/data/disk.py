@@ -62,11 +62,6 @@ def near_rows(row_bytes: int) -> int:
     return max(1, _NEAR_BYTES // max(1, row_bytes))
 
 
-def is_scattered(rows: np.ndarray) -> bool:
-    """Return whether runs of consecutive rows are too short for one read each."""
-    return 4 * int(np.count_nonzero(np.diff(rows) != 1)) > len(rows)
-
-
 @dataclass(frozen=True)
 class FileVersion:
     """Size, inode and time of last writing of a file: a run must not mix rows of two versions of it.

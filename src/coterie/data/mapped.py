@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.data.disk import FileVersion, is_scattered, read_by_runs
+from coterie.data.disk import FileVersion, read_by_runs
 from coterie.data.sources import ArrayRows, Rows, to_float32
 from coterie.errors import InputError
 
@@ -86,8 +86,6 @@ class MemmapRows(ArrayRows):
         if self.layout is None or self.version is None:
             return self._read_mapping(rows)
         with _OpenFile(self.version, self.layout, may_be_written=self.array.mode != "r") as file:
-            if self.layout.row_major and not isinstance(rows, slice) and is_scattered(rows):
-                return to_float32(file.read_single_rows(rows))
             read_range = file.read_rows if self.layout.row_major else file.read_columns
             return read_by_runs(read_range, rows, self.shape[1], self.layout.block)
 
@@ -141,14 +139,6 @@ class _OpenFile:
                 piece, (end - first, layout.row_bytes), (layout.row_stride, 1)
             )
         return rows
-
-    def read_single_rows(self, rows: np.ndarray) -> np.ndarray:
-        """Read scattered rows one by one, in file order."""
-        layout, values = self.layout, np.empty((len(rows), self.layout.width), self.layout.dtype)
-        buffer, width = _bytes(values), layout.row_bytes
-        for i in np.argsort(rows, kind="stable").tolist():
-            self._fill(buffer[i * width : (i + 1) * width], layout.offset + int(rows[i]) * layout.row_stride)
-        return values
 
     def _fill(self, buffer: memoryview, offset: int) -> None:
         """Read as many bytes as the buffer holds."""

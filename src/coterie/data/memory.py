@@ -27,31 +27,12 @@ def available_bytes() -> int:
 
 
 def fits(views: Views) -> bool:
-    """Return whether the rows are in memory, or would take at most `SHARE` of what is available.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from coterie.data import as_views
-    >>> fits(as_views(np.eye(3)))
-    True
-    """
+    """Return whether the rows are in memory, or would take at most `SHARE` of what is available."""
     return views.in_memory or views.nbytes <= SHARE * available_bytes()
 
 
 def into_memory(views: Views) -> Views:
-    """Read the views that are on disk into memory.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from coterie.data import read_views
-    >>> path = tempfile.mkdtemp() + "/rows.npy"
-    >>> np.save(path, np.eye(3))
-    >>> read_views(path).in_memory, into_memory(read_views(path)).in_memory
-    (False, True)
-    """
+    """Read the views that are on disk into memory."""
     return views.copy(
         sources=[
             DenseRows(source.read(slice(0, views.n_rows))) if source.on_disk else source

@@ -119,20 +119,18 @@ class Scaler:
     def __init__(self, mode: Mode = "feature") -> None:
         self.mode = mode
 
-    def fit(self, views: Views, *, batch_rows: int | None = None, collectives: Collectives = ALONE) -> Scaler:
+    def fit(self, views: Views, *, collectives: Collectives = ALONE) -> Scaler:
         """Compute the statistics in one pass over the rows; missing views do not count.
 
         Parameters
         ----------
         views : Views
             The rows, or this process's share of them.
-        batch_rows : int, optional
-            Rows read at a time.
         collectives : Collectives, optional
             Joins the statistics of several processes. One process by default.
         """
         self.modes_ = resolve_modes(self.mode, views.names)
-        moments = self._pass(views, batch_rows)
+        moments = self._pass(views)
         self.shifts_, self.scales_ = [], []
         for mode, view in zip(self.modes_, moments, strict=True):
             shift, scale = _shift_and_scale(mode, view.reduce(collectives) if mode in _FITTED else view)
@@ -140,10 +138,10 @@ class Scaler:
             self.scales_.append(scale)
         return self
 
-    def _pass(self, views: Views, batch_rows: int | None) -> list[Moments]:
+    def _pass(self, views: Views) -> list[Moments]:
         fitted = [v for v, mode in enumerate(self.modes_) if mode in _FITTED]
         moments = [Moments.of(np.empty((0, d), dtype=np.float32)) for d in views.dims]
-        for rows in views.chunks(batch_rows) if fitted else ():
+        for rows in views.chunks() if fitted else ():
             present = views.present_rows(rows)
             for v in fitted:
                 block = views.read_view(v, rows)

@@ -208,16 +208,11 @@ class Views:
         for start in range(0, self.n_rows, step):
             yield slice(start, min(start + step, self.n_rows))
 
-    def check(self, batch_rows: int | None = None) -> None:
+    def check(self) -> None:
         """Validate every value in one pass, and fill the mask of missing views.
 
         Fills `present` from the rows that are all NaN in a view. The result is remembered, so a second call
         costs nothing.
-
-        Parameters
-        ----------
-        batch_rows : int, optional
-            Rows read at a time.
 
         Raises
         ------
@@ -229,7 +224,7 @@ class Views:
             return
         unknown = [v for v, source in enumerate(self.sources) if not source.known_finite]
         present = np.ones((self.n_rows, self.n_views), bool) if self.present is None else self.present.copy()
-        for rows in self.chunks(batch_rows) if unknown else ():
+        for rows in self.chunks() if unknown else ():
             for v in unknown:
                 block = self.sources[v].read(rows)
                 block[~present[rows, v]] = 0.0

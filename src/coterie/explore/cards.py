@@ -1,7 +1,6 @@
 """The cluster cards: exemplar, typical rows, and the features that set each cluster apart."""
 
 from coterie.errors import counted
-from coterie.explore.features import Feature
 from coterie.explore.html_parts import (
     Html,
     element,
@@ -14,6 +13,7 @@ from coterie.explore.html_parts import (
     table,
     thumbnail,
 )
+from coterie.explore.model_sample import Feature
 from coterie.explore.palette import colours
 from coterie.explore.pictures import Thumbnails, data_uri
 from coterie.explore.summary import Cluster, Summary

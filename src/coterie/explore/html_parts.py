@@ -14,7 +14,7 @@ from coterie.explore.summary import Summary
 
 _CARDS_WITH_IMAGES = 24
 _CARDS_WITH_FEATURES = 12
-_MOST_LISTED = 20
+MOST_LISTED = 20
 
 
 class Html(str):
@@ -91,8 +91,8 @@ def cluster_table(
     caption: str, headings: Sequence[object], rows: Sequence[Sequence[object]], **options: Any
 ) -> tuple[Html, list[Html]]:
     """Build a table of the first twenty clusters, and one of all, folded away, where there are more."""
-    first = table(caption, headings, rows[:_MOST_LISTED], **options)
-    if len(rows) <= _MOST_LISTED:
+    first = table(caption, headings, rows[:MOST_LISTED], **options)
+    if len(rows) <= MOST_LISTED:
         return first, []
     whole = table(f"{caption}, all clusters", headings, rows, class_=options.get("class_"))
     return first, [details(f"All {len(rows)} clusters in a table", whole)]

@@ -6,6 +6,7 @@ import numpy as np
 
 from coterie.errors import counted
 from coterie.explore.html_parts import (
+    MOST_LISTED,
     Html,
     cluster_table,
     details,
@@ -21,7 +22,6 @@ from coterie.explore.palette import colours
 from coterie.explore.summary import CERTAIN, Cluster, Summary
 from coterie.explore.training import Curve, curve_meaning, curve_title
 
-_BARS = 20
 _TABLE_STEPS = 200
 _ANSWERS_UNFOLDED = 20
 _SCORE_NAMES = {
@@ -141,7 +141,7 @@ def sizes_panel(summary: Summary) -> Html:
     if summary.classes is not None:
         headings.append("Commonest class")
     first, whole = cluster_table("Rows in each cluster", headings, rows, class_="sizes", quiet=True)
-    note = f"The {_BARS} largest of {len(rows)}." if whole else None
+    note = f"The {MOST_LISTED} largest of {len(rows)}." if whole else None
     return section("sizes", "Cluster sizes", first, *whole, note=note)
 
 

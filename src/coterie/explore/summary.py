@@ -5,10 +5,8 @@ The report and the local page both draw from a `Summary`; nothing here knows abo
 
 # n rows, s sampled rows, k clusters, d width of the embedding
 
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,14 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from coterie.errors import InputError
 from coterie.explore.ambiguity import Ambiguity, read_ambiguity
 from coterie.explore.coding import Coding, read_coding
-from coterie.explore.features import Feature
-from coterie.explore.model_sample import ModelSample, read_sample
+from coterie.explore.model_sample import Feature, ModelSample, read_sample
 from coterie.explore.pictures import ImageLayout, Thumbnails, read_thumbnails
 from coterie.explore.projection import Projection, project
 from coterie.explore.rows import Table
 from coterie.explore.training import Training, read_history
 from coterie.explore.view_statistics import ViewStatistics, read_view_statistics
 from coterie.metrics import score_all
+from coterie.store import versions
 
 if TYPE_CHECKING:
     from coterie.methods.choosing.clusters import KChoice  # imports torch, which a page does without
@@ -35,7 +33,6 @@ _LEAST_CERTAIN_ROWS = 20
 CERTAIN = 0.99
 _SAME = 1e-3
 _HISTOGRAM_BINS = 20
-_PACKAGES = ("coterie", "numpy", "scipy", "scikit-learn", "torch")
 
 
 @dataclass(frozen=True)
@@ -209,7 +206,7 @@ def summarise(
         training=read_history(getattr(model, "history_", [])),
         k_choice=getattr(model, "k_choice_", None),
         parameters=parameters,
-        versions=_versions(model),
+        versions=getattr(model, "versions_", None) or versions(),
     )
 
 
@@ -285,13 +282,7 @@ def _commonest(classes: Classes, members: NDArray[np.bool_]) -> tuple[str, float
 
 
 def _least_certain(confidence: NDArray[np.float64]) -> list[int]:
-    """Return the positions of the rows with the lowest confidence, lowest first.
-
-    Examples
-    --------
-    >>> _least_certain(np.array([1.0, 0.6, 0.999, 0.5])), _least_certain(np.array([0.25, 0.25]))
-    ([3, 1], [])
-    """
+    """Return the positions of the rows with the lowest confidence, lowest first."""
     if np.ptp(confidence) < _SAME:
         return []
     lowest = np.argsort(confidence, kind="stable")[:_LEAST_CERTAIN_ROWS]
@@ -302,16 +293,3 @@ def cluster_positions(model: Any) -> NDArray[np.integer]:
     """Return the cluster of each row, from 0; classes with other numbers are counted in their order."""
     labels, classes = np.asarray(model.labels_), getattr(model, "classes_", None)
     return labels if classes is None else np.searchsorted(classes, labels)
-
-
-def _versions(model: Any) -> dict[str, str]:
-    """Return the versions that the model was fitted with, or else those installed now."""
-    if getattr(model, "versions_", None):
-        return {str(name): str(number) for name, number in model.versions_.items()}
-    versions = {"python": platform.python_version()}
-    for name in _PACKAGES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return versions

@@ -57,7 +57,7 @@ class Assignment(NamedTuple):
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator, ABC):
     """Base of coterie's estimators.
 
-    A subclass declares `_rules` (constraints of its parameters), implements `fit`, `transform` and
+    A subclass declares `_rules` (constraints of its parameters), implements `_fit`, `transform` and
     `predict_proba`, and says in `_pack` and `_unpack` what its fitted state is.
     """
 
@@ -89,32 +89,14 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return tags
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; with `deep`, also the options in effect, as ``options__NAME``.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-
-        Returns
-        -------
-        dict
-        """
+        """Return the parameters by name; with `deep`, also the options in effect, as ``options__NAME``."""
         params: dict[str, Any] = super().get_params(deep=deep)
         if deep and self._options is not None:
             params |= {PREFIX + name: value for name, value in self._options_in_effect().get_params().items()}
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, and options by ``options__NAME``.
-
-        Parameters
-        ----------
-        **params
-
-        Returns
-        -------
-        self
-        """
+        """Set parameters, and options by ``options__NAME``."""
         refuse_moved(type(self), params)
         nested = [name for name in params if name.startswith(PREFIX) and self._options is not None]
         changes = {name.removeprefix(PREFIX): params.pop(name) for name in nested}
@@ -213,9 +195,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         params |= {name: value for name, value in self._preset().items() if params[name] == "auto"}
         if self._options is not None:
             params["options"] = self._options_in_effect()
-        return params | {
-            "n_clusters": getattr(self, "n_clusters_", self.n_clusters)
-        }  # a fit settles it first
+        # A fit settles the number of clusters first.
+        return params | {"n_clusters": getattr(self, "n_clusters_", self.n_clusters)}
 
     def _watchers(self, fingerprint: list[Any]) -> list[Callback]:
         """Return the callbacks of training that `verbose` and `checkpoint` ask for."""
@@ -235,13 +216,57 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             callbacks.append(Checkpoint(self.checkpoint, identity))
         return callbacks
 
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+            Rows to cluster. Methods that take missing views miss one where a row has nothing but NaN in it, or by a
+            mask.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_params()
+        data = self._check_input(X, reset=True)
+        self.seed_ = self._run_seed()
+        self._settle_clusters(data)
+        self._check_data(data)
+        self._fit(data)
+        return self
+
+    def _check_data(self, data: Views) -> None:
+        """Raise an `InputError` where the data do not suit the parameters."""
+        self._check_enough(data)
+
+    def _fit(self, data: Views) -> None:
+        """Cluster checked data: compare, graph, partition, train, label, describe."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the embedding of rows, in which clusters are apart.
+
+        Parameters
+        ----------
+        X : array-like, views, or path
+            Rows with the features of `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n, d), float32
+        """
+
     def predict(self, X: Any) -> np.ndarray:
         """Return the cluster of each row.
 
         Parameters
         ----------
         X : array-like, views, or path
-            Rows with the features seen in `fit`.
+            Rows with the features of `fit`.
 
         Returns
         -------
@@ -255,7 +280,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         Parameters
         ----------
         X : array-like, views, or path
-            Rows with the features seen in `fit`.
+            Rows with the features of `fit`.
 
         Returns
         -------
@@ -267,16 +292,21 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     @abstractmethod
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return each row's memberships, (n, k); rows sum to one."""
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file: a zip of `manifest.json` and safetensors, no code in it.
+        """Return the memberships of each row in the clusters.
 
         Parameters
         ----------
-        path : path-like
-            The folder must exist; an existing file is replaced in one step.
+        X : array-like, views, or path
+            Rows with the features of `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+            Rows sum to one.
         """
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file: a zip of `manifest.json` and safetensors, no code in it."""
         write_archive(path, *self.contents())
 
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -284,7 +314,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         check_is_fitted(self)
         params = {name: as_json(name, value) for name, value in self.get_params(deep=False).items()}
         values, arrays = self._pack()
-        seen = {
+        inputs = {
             "n_features_in_": self.n_features_in_,
             "view_names_in_": list(self.view_names_in_),
             "view_dims_in_": list(self.view_dims_in_),
@@ -296,7 +326,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             "kind": "model",
             "class": type(self).__name__,
             "params": params,
-            "seen": seen,
+            "seen": inputs,
             "fitted": values,
         }
         return manifest, arrays
@@ -310,15 +340,15 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """Take the fitted state back."""
 
     def _restore(self, manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
-        seen = manifest["seen"]
-        self.n_features_in_ = seen["n_features_in_"]
-        self.view_names_in_ = np.array(seen["view_names_in_"], dtype=object)
-        self.view_dims_in_ = tuple(seen["view_dims_in_"])
-        if seen["feature_names_in_"]:
-            self.feature_names_in_ = np.array(seen["feature_names_in_"], dtype=object)
+        inputs = manifest["seen"]
+        self.n_features_in_ = inputs["n_features_in_"]
+        self.view_names_in_ = np.array(inputs["view_names_in_"], dtype=object)
+        self.view_dims_in_ = tuple(inputs["view_dims_in_"])
+        if inputs["feature_names_in_"]:
+            self.feature_names_in_ = np.array(inputs["feature_names_in_"], dtype=object)
         # Models of version 0.1 before "auto" have neither.
-        self.n_clusters_ = seen.get("n_clusters_", self.n_clusters)
-        choice = seen.get("k_choice_")
+        self.n_clusters_ = inputs.get("n_clusters_", self.n_clusters)
+        choice = inputs.get("k_choice_")
         self.k_choice_ = None if choice is None else KChoice.from_values(choice)
         self.versions_ = manifest["versions"]
         _check_labels(
@@ -400,8 +430,6 @@ def _columns(dims: tuple[int, ...]) -> str:
 
 
 _OPAQUE = "__object__"
-
-
 _SLICE = "__slice__"
 
 

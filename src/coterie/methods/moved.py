@@ -71,14 +71,7 @@ def refuse_gone(method: Any, name: str) -> None:
 
 
 def is_option(method: Any, name: str) -> bool:
-    """Tell whether a name is an option of a method, and not a parameter.
-
-    Examples
-    --------
-    >>> from coterie import PCX
-    >>> is_option(PCX, "tau"), is_option(PCX, "hidden")
-    (True, False)
-    """
+    """Tell whether a name is an option of a method, and not a parameter."""
     options = getattr(method, "_options", None)
     return options is not None and name in options.names() and name not in parameter_names(method)
 

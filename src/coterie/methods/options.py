@@ -58,29 +58,11 @@ class Options:
         return {name: getattr(self, name) for name in self.names() if name in vars(self)["_given"]}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return all values by name.
-
-        Parameters
-        ----------
-        deep : ignored
-
-        Returns
-        -------
-        dict
-        """
+        """Return all values by name."""
         return {name: getattr(self, name) for name in self.names()}
 
     def set_params(self, **changes: Any) -> Self:
-        """Return a copy with other values: options are frozen.
-
-        Parameters
-        ----------
-        **changes
-
-        Returns
-        -------
-        Options
-        """
+        """Return a copy with other values: options are frozen."""
         refuse_renamed(type(self), changes)
         for name in changes:
             if name not in self.names():

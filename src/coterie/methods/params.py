@@ -129,17 +129,17 @@ def check_params(owner: str, params: Mapping[str, Any], rules: Mapping[str, Rule
 
 
 def draw_seed(random_state: Any) -> int:
-    """Return a whole `random_state` itself, and a number drawn from any other.
-
-    Examples
-    --------
-    >>> draw_seed(7)
-    7
-    """
-    generator = check_random_state(random_state)
-    return (
-        int(random_state) if isinstance(random_state, numbers.Integral) else int(generator.randint(2**31 - 1))
-    )
+    """Return a whole `random_state` itself, and a number drawn from any other."""
+    try:
+        generator = check_random_state(random_state)
+    except ValueError as error:
+        raise InputError(
+            f"random_state={random_state!r} is no seed: it must be a whole number from 0 to {2**32 - 1}, a "
+            "RandomState or None."
+        ) from error
+    if isinstance(random_state, numbers.Integral):
+        return int(random_state)
+    return int(generator.randint(2**31 - 1))
 
 
 def _is_whole(value: Any) -> bool:

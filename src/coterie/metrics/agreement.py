@@ -44,7 +44,8 @@ def accuracy(truth: ArrayLike, labels: ArrayLike) -> float:
     >>> accuracy([0, 0, 0, 0], [0, 1, 2, 2])
     0.5
     """
-    return _accuracy(_coded(truth, labels).counts())
+    counts = _coded(truth, labels).counts()
+    return float(counts[_best_matching(counts)].sum() / counts.sum())
 
 
 def purity(truth: ArrayLike, labels: ArrayLike) -> float:
@@ -67,7 +68,8 @@ def purity(truth: ArrayLike, labels: ArrayLike) -> float:
     >>> purity([0, 0, 1, 1], [0, 0, 0, 1])
     0.75
     """
-    return _purity(_coded(truth, labels).counts())
+    counts = _coded(truth, labels).counts()
+    return float(counts.max(axis=0).sum() / counts.sum())
 
 
 def pairwise_f(truth: ArrayLike, labels: ArrayLike) -> float:
@@ -92,7 +94,9 @@ def pairwise_f(truth: ArrayLike, labels: ArrayLike) -> float:
     0.5
     """
     coded = _coded(truth, labels)
-    return _pairwise_f(metrics.cluster.pair_confusion_matrix(coded.truth, coded.labels))
+    (_, labels_only), (truth_only, both) = metrics.cluster.pair_confusion_matrix(coded.truth, coded.labels)
+    either = int(labels_only) + int(truth_only)
+    return 2 * int(both) / (2 * int(both) + either) if both + either else 1.0
 
 
 def score_all(truth: ArrayLike, labels: ArrayLike) -> dict[str, float]:
@@ -116,18 +120,18 @@ def score_all(truth: ArrayLike, labels: ArrayLike) -> dict[str, float]:
     {'accuracy': 1.0, 'nmi': 1.0, 'ari': 1.0, 'purity': 1.0, 'pairwise_f': 1.0, 'fowlkes_mallows': 1.0}
     """
     coded = _coded(truth, labels)
-    both, counts = (coded.truth, coded.labels), coded.counts()
+    both = coded.truth, coded.labels
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         pairs = metrics.cluster.pair_confusion_matrix(*both)
         # Without any pair of rows in a class or a cluster, scikit-learn's score is 0 where the groupings agree.
         alone = not pairs[0, 1] and not pairs[1].any()
         return {
-            "accuracy": _accuracy(counts),
+            "accuracy": accuracy(*both),
             "nmi": float(metrics.normalized_mutual_info_score(*both)),
             "ari": float(metrics.adjusted_rand_score(*both)),
-            "purity": _purity(counts),
-            "pairwise_f": _pairwise_f(pairs),
+            "purity": purity(*both),
+            "pairwise_f": pairwise_f(*both),
             "fowlkes_mallows": 1.0 if alone else float(metrics.fowlkes_mallows_score(*both)),
         }
 
@@ -217,17 +221,3 @@ def _coded(truth: ArrayLike, labels: ArrayLike) -> _Coded:
 
 def _best_matching(counts: sparse.csr_array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return linear_sum_assignment(counts.toarray(), maximize=True)
-
-
-def _accuracy(counts: sparse.csr_array) -> float:
-    return float(counts[_best_matching(counts)].sum() / counts.sum())
-
-
-def _purity(counts: sparse.csr_array) -> float:
-    return float(counts.max(axis=0).sum() / counts.sum())
-
-
-def _pairwise_f(pairs: NDArray[np.int64]) -> float:
-    """Return the F of a table of pairs, (2, 2): apart or together in truth, apart or together in labels."""
-    both, either = int(pairs[1, 1]), int(pairs[0, 1]) + int(pairs[1, 0])
-    return 2 * both / (2 * both + either) if both + either else 1.0

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.metrics import euclidean_distances
 from sklearn.utils import check_random_state, gen_batches
 
 from coterie.errors import InputError
@@ -108,19 +109,11 @@ def _dense(rows: Any) -> NDArray[np.float64]:
 def _distance_sums(X: Any, codes: NDArray[np.intp], k: int, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return the sum of distances from each sampled row to all rows of each cluster, (s, k)."""
     sample = _dense(X[numbers])
-    # Distances come from |x|^2 - 2xy + |y|^2, which loses digits far from the origin.
-    centre = sample.mean(axis=0)
-    sample -= centre
-    squares = np.einsum("sd,sd->s", sample, sample)
+    centre = sample.mean(axis=0)  # far from the origin the distances would lose digits
     sums = np.zeros((len(numbers), k))
     chunk = max(1, _CHUNK_BYTES // (8 * (len(numbers) + X.shape[1])))
     for part in gen_batches(X.shape[0], chunk):
-        rows = _dense(X[part]) - centre
-        distance = rows @ sample.T  # (b, s), turned into distances in place
-        distance *= -2
-        distance += squares
-        distance += np.einsum("bd,bd->b", rows, rows)[:, None]
-        np.sqrt(np.maximum(distance, 0, out=distance), out=distance)
+        distance = euclidean_distances(_dense(X[part]) - centre, sample - centre)
         inside = np.flatnonzero((numbers >= part.start) & (numbers < part.stop))
         distance[numbers[inside] - part.start, inside] = 0
         b = part.stop - part.start

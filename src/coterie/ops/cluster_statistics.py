@@ -15,14 +15,7 @@ _LEAST_KEPT = 2 / 3
 
 
 def count_and_sum(rows: Tensor, labels: Tensor, n_clusters: int) -> tuple[Tensor, Tensor]:
-    """Return the number (k,) and the sum (k, d) of the rows of each cluster.
-
-    Examples
-    --------
-    >>> count_and_sum(torch.tensor([[1.0], [2.0]]), torch.tensor([1, 1]), 2)
-    (tensor([0., 2.]), tensor([[0.],
-            [3.]]))
-    """
+    """Return the number (k,) and the sum (k, d) of the rows of each cluster."""
     counts = torch.bincount(labels, minlength=n_clusters).to(rows.dtype)
     return counts, rows.new_zeros(n_clusters, rows.shape[1]).index_add_(0, labels, rows)
 
@@ -100,7 +93,7 @@ class NearestRows:
         self.numbers[nearer] = self._next + least.indices.cpu().numpy()[nearer]
         self._next += len(costs)
 
-    def found(self, collectives: Collectives) -> np.ndarray:
+    def has_row(self, collectives: Collectives) -> np.ndarray:
         """Return which clusters have a row of finite cost in any process, (k,)."""
         return np.isfinite(collectives.min(self._costs))
 

@@ -29,11 +29,6 @@ def exact_distances(rows: Tensor, centers: Tensor) -> Tensor:
 
     Some processors round products with few columns differently from row to row, and a row must get the same distance
     at any position.
-
-    Examples
-    --------
-    >>> exact_distances(torch.tensor([[0.0, 3.0]]), torch.tensor([[4.0, 0.0]]))
-    tensor([[25.]])
     """
     return squared_distances(rows.double(), centers.double()).to(rows.dtype)
 

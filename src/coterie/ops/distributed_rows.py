@@ -27,13 +27,6 @@ def joined(local: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
     """Gather the rows of a batch, (b, d), of which this process computed (m, d).
 
     Backward sums the gradients of all processes for a row, and returns them to the process that computed it.
-
-    Examples
-    --------
-    >>> from coterie.collectives import ALONE
-    >>> joined(torch.tensor([[1.0], [2.0]]), Batch(np.array([5, 9]), []), ALONE)
-    tensor([[1.],
-            [2.]])
     """
     return local if collectives.size == 1 else _Joined.apply(local, batch, collectives)
 
@@ -62,37 +55,17 @@ class _Joined(torch.autograd.Function):
 
 
 def of_share(whole: Tensor, batch: Batch) -> Tensor:
-    """Return the rows of this process, (m, ...), out of those of a batch, (b, ...).
-
-    Examples
-    --------
-    >>> of_share(torch.tensor([1.0, 2.0]), Batch(np.array([5, 9]), [], share=np.array([1])))
-    tensor([2.])
-    """
+    """Return the rows of this process, (m, ...), out of those of a batch, (b, ...)."""
     return whole if batch.share is None else whole[torch.from_numpy(batch.share).to(whole.device)]
 
 
 def even_parts(losses: Mapping[str, Tensor], collectives: Collectives) -> dict[str, Tensor]:
-    """Return this process's even part of losses that all processes compute alike.
-
-    Examples
-    --------
-    >>> from coterie.collectives import ALONE
-    >>> even_parts({"entropy": torch.tensor(3.0)}, ALONE)
-    {'entropy': tensor(3.)}
-    """
+    """Return this process's even part of losses that all processes compute alike."""
     return {name: loss / collectives.size for name, loss in losses.items()}
 
 
 def gathered(local: Rows, n_rows: int, collectives: Collectives) -> Rows:
-    """Gather the shares of n rows, as `share_of` gives them, of all processes, in order.
-
-    Examples
-    --------
-    >>> from coterie.collectives import ALONE
-    >>> gathered(np.array([3, 1]), 2, ALONE)
-    array([3, 1])
-    """
+    """Gather the shares of n rows, as `share_of` gives them, of all processes, in order."""
     if collectives.size == 1:
         return local
     shape = (n_rows, *local.shape[1:])
@@ -102,14 +75,7 @@ def gathered(local: Rows, n_rows: int, collectives: Collectives) -> Rows:
 
 
 def agreed(values: Rows, collectives: Collectives) -> Rows:
-    """Broadcast the values of the first process, so that machines that round differently stay in step.
-
-    Examples
-    --------
-    >>> from coterie.collectives import ALONE
-    >>> agreed(np.array([2, 0]), ALONE)
-    array([2, 0])
-    """
+    """Broadcast the values of the first process, so that machines that round differently stay in step."""
     if collectives.size == 1:
         return values
     zeros = np.zeros_like(values) if isinstance(values, np.ndarray) else torch.zeros_like(values)

@@ -1,4 +1,4 @@
-"""k-means with greedy k-means++ seeds: in memory, out of core and over many processes by one code path."""
+"""k-means with greedy k-means++ seeds, for one process and many by one code path."""
 
 # n rows, k clusters, d features
 
@@ -8,7 +8,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from scipy.optimize import linear_sum_assignment
@@ -20,32 +19,9 @@ from coterie.errors import InputError
 from coterie.ops.distances import nearest, squared_distances
 
 
-class RowSource(Protocol):
-    """Rows in memory, on disk or over processes, as k-means reads them."""
-
-    @property
-    def n_rows(self) -> int:
-        """Rows over all processes."""
-        ...
-
-    def chunks(self) -> Iterator[Tensor]:
-        """Yield this process's rows in pieces, the same pieces in every pass."""
-        ...
-
-    def take(self, rows: Tensor) -> Tensor:
-        """Return the rows with these global numbers; rows of other processes come back as zeros."""
-        ...
-
-
 @dataclass(frozen=True)
 class TensorRows:
-    """Rows of one tensor as a `RowSource`; with many processes, the rows `start` to `start + len(rows)`.
-
-    Examples
-    --------
-    >>> TensorRows.of(torch.zeros(5, 2)).n_rows
-    5
-    """
+    """Rows of one tensor; with many processes, the rows `start` to `start + len(rows)` of `n_rows`."""
 
     rows: Tensor
     n_rows: int
@@ -89,7 +65,7 @@ class KMeansResult:
 
 
 def kmeans(
-    data: Tensor | RowSource,
+    data: Tensor | TensorRows,
     n_clusters: int,
     *,
     generator: torch.Generator,
@@ -110,7 +86,7 @@ def kmeans(
 
     Parameters
     ----------
-    data : Tensor of shape (n, d) or RowSource
+    data : Tensor of shape (n, d) or TensorRows
     n_clusters : int
     generator : torch.Generator
         The same state on every process.
@@ -142,7 +118,7 @@ def kmeans(
     tensor([[0.1000],
             [9.1000]])
     """
-    source: RowSource = TensorRows.of(data) if isinstance(data, Tensor) else data
+    source: TensorRows = TensorRows.of(data) if isinstance(data, Tensor) else data
     if source.n_rows < n_clusters:
         raise InputError(
             f"n_clusters={n_clusters} is more than the {source.n_rows} rows; ask for fewer clusters."
@@ -239,7 +215,7 @@ def _draw(weights: Tensor, size: int, generator: torch.Generator) -> Tensor:
     return torch.searchsorted(cumulative, points).clamp_(max=len(weights) - 1)
 
 
-def _sample(source: RowSource, size: int, generator: torch.Generator, collectives: Collectives) -> Tensor:
+def _sample(source: TensorRows, size: int, generator: torch.Generator, collectives: Collectives) -> Tensor:
     if source.n_rows <= size:
         sampled = torch.arange(source.n_rows)
     else:
@@ -248,7 +224,7 @@ def _sample(source: RowSource, size: int, generator: torch.Generator, collective
 
 
 def _lloyd(
-    source: RowSource, centers: Tensor, max_iter: int, threshold: float, collectives: Collectives
+    source: TensorRows, centers: Tensor, max_iter: int, threshold: float, collectives: Collectives
 ) -> KMeansResult:
     for n_iter in range(1, max_iter + 1):
         sums, counts, inertia, farthest = _totals(source, centers, collectives)
@@ -261,7 +237,7 @@ def _lloyd(
 
 
 def _totals(
-    source: RowSource, centers: Tensor, collectives: Collectives
+    source: TensorRows, centers: Tensor, collectives: Collectives
 ) -> tuple[Tensor, Tensor, float, Callable[[int], Tensor]]:
     """Return the sums, counts and inertia of one assignment, and a function that returns the farthest rows."""
     sums = torch.zeros(centers.shape, dtype=torch.float64, device=centers.device)
@@ -287,7 +263,7 @@ def _relocate_empty(centers: Tensor, counts: Tensor, farthest: Callable[[int], T
     return centers
 
 
-def _farthest_rows(source: RowSource, centers: Tensor, size: int, collectives: Collectives) -> Tensor:
+def _farthest_rows(source: TensorRows, centers: Tensor, size: int, collectives: Collectives) -> Tensor:
     """Return the `size` rows with the largest distance to their centre, the same ones on every process."""
     values = centers.new_zeros(0)
     rows = centers.new_zeros(0, centers.shape[1])

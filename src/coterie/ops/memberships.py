@@ -9,14 +9,7 @@ from torch import Tensor
 
 
 def log_memberships(distances: Tensor, tau: float | Tensor) -> Tensor:
-    """Return the log-softmax over clusters of -tau ||z_n - mu_k||^2, in float32 (PC-X, Eq. 2).
-
-    Examples
-    --------
-    >>> import torch
-    >>> log_memberships(torch.tensor([[1.0, 1.0]]), tau=5.0).exp()
-    tensor([[0.5000, 0.5000]])
-    """
+    """Return the log-softmax over clusters of -tau ||z_n - mu_k||^2, in float32 (PC-X, Eq. 2)."""
     return F.log_softmax(-tau * distances.float(), dim=1)
 
 

@@ -32,17 +32,10 @@ def polar(matrix: Tensor) -> Tensor:
     return factor
 
 
-def clip_spectrum(matrix: Tensor, most: float = 1.0) -> Tensor:
-    """Return the nearest matrix whose singular values are at most `most`.
-
-    Examples
-    --------
-    >>> clip_spectrum(torch.tensor([[3.0, 0.0], [0.0, 0.5]]))
-    tensor([[1.0000, 0.0000],
-            [0.0000, 0.5000]])
-    """
+def clip_spectrum(matrix: Tensor) -> Tensor:
+    """Return the nearest matrix whose singular values are at most 1."""
     left, values, right = torch.linalg.svd(matrix, full_matrices=False)
-    return (left * values.clamp(max=most)) @ right
+    return (left * values.clamp(max=1)) @ right
 
 
 class _Polar(torch.autograd.Function):

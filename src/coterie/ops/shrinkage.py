@@ -19,11 +19,6 @@ def soft_threshold(x: Tensor, threshold: Tensor | float) -> Tensor:
     (SSCNet, Eqs. 9 and 10.) A threshold below zero counts as zero, for there R has slope 2 around zero and shrinks
     nothing (spec sscnet E6); such a threshold gets no gradient, so one that is learnt should be kept above zero.
 
-    Parameters
-    ----------
-    x : Tensor of any shape
-    threshold : float, or Tensor that broadcasts with `x`
-
     Examples
     --------
     >>> soft_threshold(torch.tensor([-3.0, 0.5, 2.0]), 1.0)
@@ -41,11 +36,6 @@ def shrink_rows(x: Tensor, threshold: Tensor | float) -> Tensor:
 
     (SSCNet, Eq. 6, where samples are columns; the step that Eq. 2 asks for, spec sscnet E5.) A row of zeros stays
     zero and has a finite gradient. A threshold below zero counts as zero.
-
-    Parameters
-    ----------
-    x : Tensor of shape (..., d)
-    threshold : float, or Tensor that broadcasts with shape (..., 1)
 
     Examples
     --------

@@ -29,15 +29,7 @@ def as_tensor(matrix: sparse.csr_matrix) -> Tensor:
 
 
 def gathered_rows(local: sparse.csr_matrix, n_rows: int, collectives: Collectives) -> sparse.csr_matrix:
-    """Gather the matrix of n rows of which each process has its share, as `share_of` gives it.
-
-    Examples
-    --------
-    >>> from coterie.collectives import ALONE
-    >>> gathered_rows(sparse.csr_matrix([[0.0, 2.0], [1.0, 0.0]]), 2, ALONE).toarray()
-    array([[0., 2.],
-           [1., 0.]])
-    """
+    """Gather the matrix of n rows of which each process has its share, as `share_of` gives it."""
     if collectives.size == 1:
         return local
     counts = gathered(np.diff(local.indptr).astype(np.int64), n_rows, collectives)

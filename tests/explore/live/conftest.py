@@ -82,10 +82,10 @@ def session(make_session):
 def client(session):
     """Someone who has the link and talks to the server of the session."""
     keys = Keys(4321)
-    found = TestClient(make_app(session, keys), base_url=HOME, raise_server_exceptions=False)
-    found.cookies.set(keys.cookie_name, keys.cookie)
-    found.headers["origin"] = HOME
-    return found
+    page_client = TestClient(make_app(session, keys), base_url=HOME, raise_server_exceptions=False)
+    page_client.cookies.set(keys.cookie_name, keys.cookie)
+    page_client.headers["origin"] = HOME
+    return page_client
 
 
 @pytest.fixture

@@ -50,10 +50,10 @@ def test_without_a_correction_the_model_itself_comes_out(session, place):
 def test_answers_come_out_with_their_names(corrected, evil):
     corrected.merge(0, 1)
     corrected.undo()
-    found = json.loads(exported(corrected, "answers").read_text())
-    assert [answer["kind"] for answer in found["answers"]] == ["label", "name"]
-    assert found["answers"][0]["rows"] == [3, 5, 9]
-    assert found["names"] == {"4": f'odd, "ones" {evil}'}
+    content = json.loads(exported(corrected, "answers").read_text())
+    assert [answer["kind"] for answer in content["answers"]] == ["label", "name"]
+    assert content["answers"][0]["rows"] == [3, 5, 9]
+    assert content["names"] == {"4": f'odd, "ones" {evil}'}
 
 
 def test_the_report_shows_the_present_clusters_and_their_names(corrected, evil):

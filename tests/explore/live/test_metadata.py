@@ -52,17 +52,17 @@ def test_words_are_found_in_any_column_in_upper_or_lower_case(metadata):
 def test_many_numbers_are_amounts_and_few_values_are_groups(metadata):
     rows = np.arange(40)
     np.testing.assert_array_equal(metadata.values(1, rows), rows / 2)
-    found = metadata.values(0, rows)
-    assert isinstance(found, Groups)
-    assert sorted(found.names) == ["", "Ann", "Bob", "anna <b>"]
-    assert [found.names[code] for code in found.codes[:4]] == ["Ann", "", "anna <b>", "Bob"]
+    groups = metadata.values(0, rows)
+    assert isinstance(groups, Groups)
+    assert sorted(groups.names) == ["", "Ann", "Bob", "anna <b>"]
+    assert [groups.names[code] for code in groups.codes[:4]] == ["Ann", "", "anna <b>", "Bob"]
 
 
 def test_rare_values_beyond_thirty_have_no_group():
-    found = Groups.of([str(i) for i in range(40)] + ["0"])
-    assert len(found.names) == 30
-    assert found.names[0] == "0"
-    assert (found.codes == -1).sum() == 10
+    groups = Groups.of([str(i) for i in range(40)] + ["0"])
+    assert len(groups.names) == 30
+    assert groups.names[0] == "0"
+    assert (groups.codes == -1).sum() == 10
 
 
 @pytest.mark.parametrize(

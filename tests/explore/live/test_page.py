@@ -49,9 +49,26 @@ def browse(tmp_path):
 
 @pytest.fixture
 def page(start, browse):
-    found = browse()
-    found.open(start().link)
-    return found
+    browser = browse()
+    browser.open(start().link)
+    return browser
+
+
+@pytest.fixture(scope="module")
+def shown(place, tmp_path_factory):
+    """The program on a run about which no test gives an answer."""
+    folder = tmp_path_factory.mktemp("shown") / "run"
+    shutil.copytree(place / "run", folder, ignore=shutil.ignore_patterns("explore"))
+    program = Program(folder, "--metadata", place / "metadata.csv")
+    yield program
+    program.kill()
+
+
+@pytest.fixture
+def shown_page(shown, browse):
+    browser = browse()
+    browser.open(shown.another_link())
+    return browser
 
 
 def lasso(page):
@@ -207,7 +224,8 @@ def tap(page, place):
     page.until(lambda: page.run("return window.echoed"))
 
 
-def test_a_cleared_selection_leaves_no_trace_on_the_map_and_the_zoom_stays(page):
+def test_a_cleared_selection_leaves_no_trace_on_the_map_and_the_zoom_stays(shown_page):
+    page = shown_page
     plot = "const plot = document.getElementById('map-plot');"
     page.press("#map-plot .modebar-btn")
     zoomed = page.run(plot + "return plot.layout.xaxis.range")
@@ -224,10 +242,10 @@ def test_a_cleared_selection_leaves_no_trace_on_the_map_and_the_zoom_stays(page)
     assert page.run(plot + "return plot.layout.xaxis.range") == zoomed
 
 
-def test_a_tap_selects_one_row(start, browse):
+def test_a_tap_selects_one_row(shown, browse):
     page = browse(width=390, height=844)
     page.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
-    page.open(start().link)
+    page.open(shown.another_link())
     tap(page, 5)
     page.until(lambda: page.all("#panel h2")[0].text == "1 selected row")
     assert page.status == "1 row selected."
@@ -239,7 +257,8 @@ def picked_out(page):
     return page.run("return document.getElementById('map-plot').data[0].selectedpoints")
 
 
-def test_texts_of_the_data_stay_text(page, evil):
+def test_texts_of_the_data_stay_text(shown_page, evil):
+    page = shown_page
     page.press("[data-cluster='0']")
     page.until(lambda: page.all(".features"))
     assert evil in [name.get_attribute("title") for name in page.all(".features .name")]
@@ -256,9 +275,9 @@ def test_texts_of_the_data_stay_text(page, evil):
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("dark", [False, True])
-def test_every_part_fits_the_screen_in_light_and_in_dark(start, browse, width, dark):
+def test_every_part_fits_the_screen_in_light_and_in_dark(shown, browse, width, dark):
     page = browse(width=width, height=844, dark=dark)
-    page.open(start().link)
+    page.open(shown.another_link())
     for tab in ("clusters", "selection", "questions", "history", "export"):
         page.press(f"#tab-{tab}")
         assert page.run("return document.documentElement.scrollWidth") <= width
@@ -267,14 +286,15 @@ def test_every_part_fits_the_screen_in_light_and_in_dark(start, browse, width, d
     page.until(lambda: page.all(".features"))
     assert page.run("return document.documentElement.scrollWidth") <= width
     ink, paper = page.run(
-        "const look = getComputedStyle(document.body); return [look.color, look.backgroundColor]"
+        "const style = getComputedStyle(document.body); return [style.color, style.backgroundColor]"
     )
     lightness = [sum(int(part) for part in colour.strip("rgba()").split(",")[:3]) for colour in (ink, paper)]
     assert abs(lightness[0] - lightness[1]) > 450
     assert (lightness[0] > lightness[1]) == dark
 
 
-def test_every_control_has_a_name(page):
+def test_every_control_has_a_name(shown_page):
+    page = shown_page
     page.press("[data-cluster='0']")
     page.until(lambda: page.all(".features"))
     for element in page.driver.find_elements(
@@ -320,9 +340,9 @@ def test_what_was_asked_for_last_is_picked_out_on_the_map(page):
     assert not page.all("#legend [aria-pressed=true]")
 
 
-def test_a_cluster_is_shown_on_the_map_of_a_narrow_screen(start, browse):
+def test_a_cluster_is_shown_on_the_map_of_a_narrow_screen(shown, browse):
     page = browse(width=390, height=844)
-    page.open(start().link)
+    page.open(shown.another_link())
     page.press("[data-cluster='0']")
     page.until(lambda: page.all(".features"))
     page.press("#show")
@@ -334,7 +354,8 @@ def test_a_cluster_is_shown_on_the_map_of_a_narrow_screen(start, browse):
     assert said <= top < bottom <= 844
 
 
-def test_a_tip_goes_with_the_pointer_and_with_a_click(page):
+def test_a_tip_goes_with_the_pointer_and_with_a_click(shown_page):
+    page = shown_page
     late = "const asked = window.fetch; window.fetch = async (...how) => { await new Promise("
     late += "(done) => { setTimeout(done, 500); }); window.late = (window.late || 0) + 1; return asked(...how); };"
     page.run(late)

@@ -23,28 +23,28 @@ def test_the_page_is_told_all_it_needs(client, session, evil):
 
 
 def test_an_answer_comes_back_with_what_it_did(client):
-    found = client.post("/api/label", json={"rows": [3, 5, 9], "to": None}).json()
-    assert found["change"]["moved"] >= 3
-    assert "moved" in found["change"]["words"]
-    assert found["state"]["undo"] == 1
-    assert [cluster["number"] for cluster in found["state"]["clusters"]] == [0, 1, 2, 3, 4]
+    answer = client.post("/api/label", json={"rows": [3, 5, 9], "to": None}).json()
+    assert answer["change"]["moved"] >= 3
+    assert "moved" in answer["change"]["words"]
+    assert answer["state"]["undo"] == 1
+    assert [cluster["number"] for cluster in answer["state"]["clusters"]] == [0, 1, 2, 3, 4]
     assert client.post("/api/undo").json()["state"]["redo"] == 1
     assert client.post("/api/redo").json()["state"]["undo"] == 1
 
 
 def test_rows_are_found_by_number_and_by_words(client, evil):
     assert client.get("/api/search?words=17").json()[0]["row"] == 17
-    found = client.get(f"/api/search?words={quote('THING 239 ' + evil)}").json()
-    assert [row["row"] for row in found] == [239]
+    answer = client.get(f"/api/search?words={quote('THING 239 ' + evil)}").json()
+    assert [row["row"] for row in answer] == [239]
     assert client.get("/api/search?words=nowhere").json() == []
     assert len(client.get("/api/search?words=maker").json()) == 60
 
 
 def test_a_cluster_is_described_and_its_rows_are_paged(client):
-    found = client.get("/api/clusters/1").json()
+    answer = client.get("/api/clusters/1").json()
     rows = client.get("/api/clusters/1/rows?order=row&offset=2&most=3").json()
     assert len(rows) == 3
-    assert found["size"] > 3
+    assert answer["size"] > 3
     assert client.get("/api/clusters/1/rows?offset=100000").json() == []
 
 

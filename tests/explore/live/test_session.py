@@ -192,13 +192,13 @@ def test_clusters_are_described_as_they_are_now(session, kind, number_of):
     details = RowDetails(session)
     one, other = number_of(session, 0), number_of(session, 1)
     session.merge(one, other)
-    found = details.cluster(other)
-    assert found["size"] == int((session.state.labels == other).sum())
-    assert set(kind[found["typical"]]) <= {0, 1}
-    assert found["commonest"][1] == pytest.approx(0.5, abs=0.1)
-    assert {feature["view"] for feature in found["features"]} == {"rows"}
-    assert found["features"][0]["name"] == "width" or abs(found["features"][0]["difference"]) > 0.5
-    assert other not in found["neighbours"]
+    cluster = details.cluster(other)
+    assert cluster["size"] == int((session.state.labels == other).sum())
+    assert set(kind[cluster["typical"]]) <= {0, 1}
+    assert cluster["commonest"][1] == pytest.approx(0.5, abs=0.1)
+    assert {feature["view"] for feature in cluster["features"]} == {"rows"}
+    assert cluster["features"][0]["name"] == "width" or abs(cluster["features"][0]["difference"]) > 0.5
+    assert other not in cluster["neighbours"]
     with pytest.raises(InputError, match=f"There is no cluster {one}"):
         details.cluster(one)
 
@@ -246,25 +246,27 @@ def test_all_rows_of_a_cluster_can_be_listed(session):
 @pytest.mark.parametrize("key", ["cluster", "confidence", "given", "class", "column-0", "column-1"])
 def test_every_colouring_has_a_value_for_every_dot(session, key):
     session.label([7], 2)
-    found = describe.colouring_json(session, key)
-    assert len(found["marker"]["color"]) == len(session.sample.rows)
+    colouring = describe.colouring_json(session, key)
+    assert len(colouring["marker"]["color"]) == len(session.sample.rows)
     assert key in describe.colourings(session)
     if key not in ("confidence", "column-1"):
-        assert max(found["marker"]["color"]) <= len(found["groups"]) - 1 + found.get("offset", 0)
+        assert max(colouring["marker"]["color"]) <= len(colouring["groups"]) - 1 + colouring.get("offset", 0)
 
 
 def test_your_labels_are_grey_but_for_what_you_said(session):
     session.label([7, 9], 2)
-    found = describe.colouring_json(session, "given")
-    coloured = [row for row, code in zip(session.sample.rows, found["marker"]["color"], strict=True) if code]
+    colouring = describe.colouring_json(session, "given")
+    coloured = [
+        row for row, code in zip(session.sample.rows, colouring["marker"]["color"], strict=True) if code
+    ]
     assert coloured == [7, 9]
-    assert [group["name"] for group in found["groups"]] == ["not labelled", "2"]
+    assert [group["name"] for group in colouring["groups"]] == ["not labelled", "2"]
 
 
 def test_rows_without_a_value_are_a_group_with_a_name(make_session):
     table = pa.table({"maker": ["a", "b", None, ""] * 60})
-    found = describe.colouring_json(make_session(metadata=Metadata(table)), "column-0")
-    assert [group["name"] for group in found["groups"]] == ["no value", "a", "b"]
+    colouring = describe.colouring_json(make_session(metadata=Metadata(table)), "column-0")
+    assert [group["name"] for group in colouring["groups"]] == ["no value", "a", "b"]
 
 
 def test_the_history_says_what_was_said(session, number_of):

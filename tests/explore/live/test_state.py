@@ -18,20 +18,20 @@ def state(labels):
 
 def test_moves_are_counted_by_where_from_and_where_to():
     before, after = state([0, 0, 0, 1, 1, 2]), state([0, 1, 1, 2, 1, 0])
-    found = compare_states(Label(rows=[1], to=1), before, after, np.array([1, 3, 4]))
-    assert found.moved == 4
-    assert found.marked == (0, 1)
-    assert found.flows == ((0, 1, 2), (1, 2, 1), (2, 0, 1))
-    assert found.taken_over == 0
+    change = compare_states(Label(rows=[1], to=1), before, after, np.array([1, 3, 4]))
+    assert change.moved == 4
+    assert change.marked == (0, 1)
+    assert change.flows == ((0, 1, 2), (1, 2, 1), (2, 0, 1))
+    assert change.taken_over == 0
 
 
 def test_the_first_answer_is_compared_with_what_the_graph_alone_says():
     by_graph = np.array([0, 0, 1, 1])
-    found = compare_states(
+    change = compare_states(
         Label(rows=[0], to=1), state([0, 1, 1, 1]), state([1, 0, 1, 1]), np.arange(4), by_graph
     )
-    assert (found.moved, found.taken_over) == (1, 1)
-    assert found.flows == ((0, 1, 1),)
+    assert (change.moved, change.taken_over) == (1, 1)
+    assert change.flows == ((0, 1, 1),)
 
 
 def words(session, change):
@@ -82,5 +82,5 @@ def test_nothing_is_exported_before_earlier_answers_are_followed(make_session):
 
 def test_labelled_dots_lie_in_front_of_the_others(session):
     session.label([7, 9], 2)
-    found = describe.colouring_json(session, "given")
-    assert [int(session.sample.rows[place]) for place in found["front"]] == [7, 9]
+    colouring = describe.colouring_json(session, "given")
+    assert [int(session.sample.rows[place]) for place in colouring["front"]] == [7, 9]

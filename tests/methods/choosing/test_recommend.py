@@ -31,10 +31,10 @@ def names(found):
 
 
 def test_one_view_is_for_the_graph():
-    found = recommend(table())
-    assert (found.method, found.settings) == ("GraphClustering", {"n_clusters": "auto"})
-    assert "60 rows in one view of 4 columns" in found.reasons
-    assert names(found) == ["PCX", "SSCNet", "SSC"]
+    advice = recommend(table())
+    assert (advice.method, advice.settings) == ("GraphClustering", {"n_clusters": "auto"})
+    assert "60 rows in one view of 4 columns" in advice.reasons
+    assert names(advice) == ["PCX", "SSCNet", "SSC"]
 
 
 def test_the_exact_solver_is_not_named_where_it_would_refuse():
@@ -42,10 +42,10 @@ def test_the_exact_solver_is_not_named_where_it_would_refuse():
 
 
 def test_several_views_are_for_the_graph_too():
-    found = recommend(several())
-    assert found.method == "GraphClustering"
-    assert "600 rows in 2 views." in found.reasons
-    assert names(found) == ["MVSIB", "LargeMvCNet", "PCX"]
+    advice = recommend(several())
+    assert advice.method == "GraphClustering"
+    assert "600 rows in 2 views." in advice.reasons
+    assert names(advice) == ["MVSIB", "LargeMvCNet", "PCX"]
 
 
 def test_columns_can_be_cut_into_views():
@@ -76,16 +76,16 @@ def test_missing_views_are_said():
 
 
 def test_labels_of_two_classes_are_for_fucsmf():
-    found = recommend(table(), labels(60, 0, 3, 3))
-    assert (found.method, found.settings) == ("FUCSMF", {})
-    assert "3 rows of 60 have a label, of 2 classes" in found.reasons
-    assert names(found) == ["GraphClustering"]
+    advice = recommend(table(), labels(60, 0, 3, 3))
+    assert (advice.method, advice.settings) == ("FUCSMF", {})
+    assert "3 rows of 60 have a label, of 2 classes" in advice.reasons
+    assert names(advice) == ["GraphClustering"]
 
 
 def test_labels_of_one_class_steer_nothing():
-    found = recommend(table(), labels(60, 2, 2))
-    assert found.method == "GraphClustering"
-    assert "labels that are all of one class say nothing" in found.reasons
+    advice = recommend(table(), labels(60, 2, 2))
+    assert advice.method == "GraphClustering"
+    assert "labels that are all of one class say nothing" in advice.reasons
 
 
 def test_labels_of_every_row_are_remarked_upon():
@@ -107,9 +107,9 @@ def test_the_settings_make_the_estimator():
 
 
 def test_the_command_line_can_be_copied():
-    found = recommend(table(), n_clusters=5)
+    advice = recommend(table(), n_clusters=5)
     command = "coterie fit 'my data.npy' --method graphclustering --clusters 5 --out run"
-    assert found.command("my data.npy") == command
+    assert advice.command("my data.npy") == command
     steered = recommend(table(), labels(60, 0, 1))
     assert shlex.split(steered.command("d.npy", "known.csv"))[3:] == [
         *("--method", "fucsmf", "--labels", "known.csv", "--out", "run")
@@ -135,12 +135,12 @@ def test_the_text_has_the_line_of_python_and_what_was_not_taken():
 @pytest.mark.parametrize("rows", range(2, 9))
 @pytest.mark.parametrize("data", [table, several], ids=["one view", "several"])
 def test_what_is_recommended_for_a_handful_of_rows_takes_them(data, rows):
-    found = recommend(data(rows))
+    advice = recommend(data(rows))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # eight rows are few to count clusters by
-        assert len(found.make(random_state=0).fit(data(rows)).labels_) == rows
+        assert len(advice.make(random_state=0).fit(data(rows)).labels_) == rows
     guess = "Fewer than 8 rows do not tell how many clusters there are: 2 is a guess"
-    assert (guess in found.reasons) == (found.settings == {"n_clusters": 2}) == (rows < 8)
+    assert (guess in advice.reasons) == (advice.settings == {"n_clusters": 2}) == (rows < 8)
     assert "a guess" not in recommend(data(rows), n_clusters=2).reasons
 
 

@@ -16,7 +16,7 @@ from coterie.methods.fucsmf.adapt import adapt_graph
 from coterie.methods.fucsmf.solver import solve
 from coterie.methods.fucsmf.supervision import combine
 from coterie.metrics import accuracy
-from coterie.ops.simplex import project_simplex
+from coterie.ops.anchors import project_simplex
 
 QUIET = {"random_state": 0}
 

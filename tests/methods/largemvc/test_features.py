@@ -5,8 +5,7 @@ import torch
 from sklearn.datasets import make_blobs
 
 from coterie.methods.largemvc import fitting
-from coterie.methods.largemvc.features import LandmarkFeatures
-from coterie.methods.largemvc.rows import dense
+from coterie.methods.largemvc.features import LandmarkFeatures, dense
 
 
 def test_landmark_features_weigh_columns_equally_and_come_back():

@@ -8,10 +8,10 @@ from benchmarks.making import make
 from coterie import LargeMvCNet, amputate, as_views
 from coterie.collectives import Alone
 from coterie.errors import InputError
-from coterie.graph import outliers
+from coterie.graph import outliers, scaling
 from coterie.methods.largemvc import fitting, inputs
+from coterie.methods.largemvc.features import dense
 from coterie.methods.largemvc.inputs import Passes, RowCache, row_bytes
-from coterie.methods.largemvc.rows import dense
 from coterie.ops import distances
 
 QUICK = {"n_landmarks": 40, "random_state": 0}
@@ -28,6 +28,7 @@ def some_views(n=1500, seed=0):
 @pytest.fixture
 def small_pieces(monkeypatch):
     monkeypatch.setattr(inputs, "_CHUNK_BYTES", 1)  # 256 rows
+    monkeypatch.setattr(scaling, "SAMPLE_ROWS", 300)  # the start is not what is tested here
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +53,9 @@ def test_every_pass_gives_the_same_bits_however_much_is_kept(fitted, small_piece
     assert sum(int(piece.corrupt.sum()) for piece in anew) > 0
     data = Passes(fitted.inputs_, views, cache_bytes=kept_rows * bytes_of_a_row(fitted, views))
     for _ in range(3):
-        found = list(data)
-        assert len(found) == len(anew) == 6
-        for one, other in zip(found, anew, strict=True):
+        pieces = list(data)
+        assert len(pieces) == len(anew) == 6
+        for one, other in zip(pieces, anew, strict=True):
             same(one, other)
 
 
@@ -92,10 +93,10 @@ def test_a_row_of_four_views_and_all_of_them_takes_174_bytes():
     rng = np.random.default_rng(0)
     views = as_views([rng.normal(size=(300, 5)).astype(np.float32) for _ in range(4)])
     model = make(LargeMvCNet, 3, **QUICK).fit(views)
-    seen = next(iter(Passes(model.inputs_, views)))
-    assert row_bytes(seen) == 5 * 5 * (2 + 4) + 5 * 4 + 4
-    kept = RowCache(seen, 300)
-    assert sum(one.numel() * one.element_size() for one in kept._tables) == 300 * row_bytes(seen)
+    piece = next(iter(Passes(model.inputs_, views)))
+    assert row_bytes(piece) == 5 * 5 * (2 + 4) + 5 * 4 + 4
+    kept = RowCache(piece, 300)
+    assert sum(table.numel() * table.element_size() for table in kept._tables) == 300 * row_bytes(piece)
 
 
 def test_columns_are_not_kept(small_pieces):
@@ -107,12 +108,12 @@ def test_columns_are_not_kept(small_pieces):
 
 
 def test_many_landmarks_are_named_by_wider_integers(fitted):
-    seen = next(iter(Passes(fitted.inputs_, some_views())))
-    wide = [type(x)(x.columns + 2**15, x.values, x.width + 2**15) for x in seen.rows]
-    many = inputs.FeatureBatch(wide, seen.present, seen.corrupt)
-    kept = RowCache(many, len(seen.present))
-    kept.put(slice(0, len(seen.present)), many)
-    for one, other in zip(kept.get(slice(0, len(seen.present))).rows, wide, strict=True):
+    piece = next(iter(Passes(fitted.inputs_, some_views())))
+    wide = [type(x)(x.columns + 2**15, x.values, x.width + 2**15) for x in piece.rows]
+    many = inputs.FeatureBatch(wide, piece.present, piece.corrupt)
+    kept = RowCache(many, len(piece.present))
+    kept.put(slice(0, len(piece.present)), many)
+    for one, other in zip(kept.get(slice(0, len(piece.present))).rows, wide, strict=True):
         assert torch.equal(one.columns, other.columns.int())
 
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 from tests.methods.largemvc.problems import BETA, anchors_for, network_for
 
+from coterie.methods.largemvc.features import SparseRows, dense, padded, scores, squares, sums
 from coterie.methods.largemvc.network import AnchorModule
-from coterie.methods.largemvc.rows import SparseRows, dense, padded, scores, squares, sums
 
 WIDTHS = (12, 9, 3)  # m = 4 anchors are more than the last has features
 

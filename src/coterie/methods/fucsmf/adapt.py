@@ -22,7 +22,7 @@ from coterie.methods.fucsmf.options import FUCSMFOptions
 from coterie.methods.fucsmf.problem import AnchorGraph
 from coterie.methods.fucsmf.solver import Solution, solve
 from coterie.methods.fucsmf.supervision import Supervision
-from coterie.ops.simplex import project_simplex
+from coterie.ops.anchors import project_simplex
 
 STIFFNESS = 0.3  # gamma
 _STEP_LENGTHS = (1.0, 0.5, 0.25, 0.125)

@@ -18,11 +18,16 @@ from coterie.engine.distributed import current_collectives
 from coterie.errors import InputError
 from coterie.graph.metric import KINDS
 from coterie.methods.base import Assignment, Clusterer
-from coterie.methods.fucsmf import labels as labelling
 from coterie.methods.fucsmf.adapt import adapt_graph
 from coterie.methods.fucsmf.anchors import PLACEMENTS, AnchorView, AnchorViews, check_anchors, fit_anchors
 from coterie.methods.fucsmf.options import FUCSMFOptions
-from coterie.methods.fucsmf.problem import AnchorGraph
+from coterie.methods.fucsmf.problem import (
+    AnchorGraph,
+    fill_unreached_anchors,
+    fill_unreached_rows,
+    highest_rows,
+    memberships,
+)
 from coterie.methods.fucsmf.solver import Solution, solve
 from coterie.methods.fucsmf.supervision import Supervision, as_pairs, combine, pseudo_labels, read_labels
 from coterie.methods.options import Options
@@ -333,20 +338,20 @@ class FUCSMF(Clusterer):
     def _solve(self, known: Supervision, start: np.ndarray | None = None) -> Solution:
         options: FUCSMFOptions = self._options_in_effect()
         solution = solve(self._graph, known, len(self.classes_), options, start)
-        return adapt_graph(self._graph, known, solution, options)
+        return adapt_graph(self._graph, known, solution, options) if options.adapt else solution
 
     def _label(self, known: Supervision, solution: Solution) -> None:
         """Label every row; anchors and rows that no label reaches follow the nearest that one does."""
         graph = self._graph
         codes = np.zeros((len(graph.used), len(self.classes_)))
         codes[graph.used] = solution.anchor_codes
-        self.anchor_codes_ = labelling.fill_unreached_anchors(codes, self.anchors_)
-        rows = labelling.fill_unreached_rows(
+        self.anchor_codes_ = fill_unreached_anchors(codes, self.anchors_)
+        rows = fill_unreached_rows(
             solution.rows, known.labelled, graph.weights, self.anchor_codes_[graph.used]
         )
         self.labels_ = self.classes_[rows.argmax(axis=1)]
-        self.label_distributions_ = labelling.memberships(rows)
-        self.exemplar_indices_ = labelling.highest_rows(rows, known.labelled)
+        self.label_distributions_ = memberships(rows)
+        self.exemplar_indices_ = highest_rows(rows, known.labelled)
 
     def _describe(self, solution: Solution) -> None:
         minimum, self._objective, self._curvature = solution.minimum, solution.objective, None
@@ -376,17 +381,7 @@ class FUCSMF(Clusterer):
     # Using a fitted model
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the class scores of rows.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        ndarray of shape (n, c), float32
-            The class of a row has the highest; the labels of fitted rows are not looked up.
-        """
+        """Return the class scores of rows, (n, c), float32; the class of a row has the highest."""
         return np.concatenate([scores.astype(np.float32) for scores in self._scores(X)])
 
     def assign(self, X: Any) -> Assignment:
@@ -396,7 +391,7 @@ class FUCSMF(Clusterer):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the memberships of rows, (n, c), in the order of `classes_`; they sum to one."""
-        return np.concatenate([labelling.memberships(scores) for scores in self._scores(X)])
+        return np.concatenate([memberships(scores) for scores in self._scores(X)])
 
     def _scores(self, X: Any) -> Iterator[np.ndarray]:
         check_is_fitted(self)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -56,8 +56,8 @@ class GraphClustering(Clusterer):
 
     Rows are compared by a metric chosen without labels and joined to their nearest neighbours. Communities of the
     graph (Leiden [1]_) are merged into `n_clusters` clusters. Among many such partitions, the one with the highest
-    :math:`J = I / \sqrt H` wins: the mutual information between the clusters of adjacent rows, over the square root
-    of the entropy of the clusters' volumes. Views are combined in one graph, and a row may lack some of them. New
+    :math:`J = I / H^{0.6}` wins: the mutual information I between the clusters of adjacent rows, over a power of the
+    entropy H of the clusters' volumes. Views are combined in one graph, and a row may lack some of them. New
     rows get the cluster of their nearest neighbours by a weighted vote.
 
     Parameters
@@ -171,37 +171,25 @@ class GraphClustering(Clusterer):
 
     # Fitting
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the rows.
+    def _settle_clusters(self, data: Views) -> None:
+        """Take the number of clusters that was given; "auto" is settled on the graph."""
+        self.k_choice_ = None
+        if self.n_clusters != "auto":
+            self.n_clusters_ = int(self.n_clusters)
 
-        Parameters
-        ----------
-        X : array-like, views, or path
-            A view is missing for a row where that row is all NaN in it, or by a mask.
-        y : ignored
+    def _check_data(self, data: Views) -> None:
+        if self.n_clusters != "auto":
+            self._check_enough(data)
+        elif data.n_rows < LEAST_ROWS:
+            raise too_few_to_count(data.n_rows)
 
-        Returns
-        -------
-        self
-        """
-        self._check_params()
-        data = self._check_input(X, reset=True)
-        self._check_rows(data)
-        self.seed_ = self._draw_seed()
+    def _fit(self, data: Views) -> None:
         together = current_collectives()
         reference = self._compare_and_graph(data, together)
         self._count_clusters(reference, together)
         best = self._partition(reference, together)
         rows = self._label(data, reference, together)
         self._describe(reference, best, rows)
-        return self
-
-    def _check_rows(self, data: Views) -> None:
-        if self.n_clusters != "auto":
-            self.n_clusters_ = int(self.n_clusters)
-            self._check_enough(data)
-        elif data.n_rows < LEAST_ROWS:
-            raise too_few_to_count(data.n_rows)
 
     def _compare_and_graph(self, data: Views, collectives: Collectives) -> ReferenceRows:
         return build_graph(
@@ -216,19 +204,18 @@ class GraphClustering(Clusterer):
 
     def _count_clusters(self, reference: ReferenceRows, collectives: Collectives) -> None:
         """Set the number of clusters: the one given or estimated, at most that of distinct rows."""
-        self.k_choice_ = None
         if self.n_clusters == "auto":
             choice = count_clusters(reference.joined.matrix, None, len(reference.sample), self.seed_)
             self.k_choice_, self.n_clusters_ = choice, int(agreed(np.array([choice.k]), collectives)[0])
             if not choice.clear:
-                warnings.warn(choice.sentence, UserWarning, stacklevel=3)
+                warnings.warn(choice.sentence, UserWarning, stacklevel=4)
         n_distinct = len(reference.nodes)
         if n_distinct < self.n_clusters_:
             warnings.warn(
                 f"n_clusters={self.n_clusters_} is more than the {n_distinct} different rows of X (the others are "
                 f"copies of them); {n_distinct} clusters were found.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
             self.n_clusters_ = n_distinct
 
@@ -333,16 +320,9 @@ class GraphClustering(Clusterer):
         return Assignment(labels.joined(), confidence.joined())
 
     def outlier_scores(self, X: Any) -> np.ndarray:
-        """Return the local outlier factor of rows: mean distance to the neighbours over their own.
+        """Return the local outlier factor of rows, (n,): mean distance to the neighbours over their own.
 
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            About 1 inside a cluster.
+        It is about 1 inside a cluster.
         """
         return ArrayBuilder.of(part.outlier_scores for part in self._assign_new(X)).joined()
 
@@ -350,14 +330,6 @@ class GraphClustering(Clusterer):
         """Return rows in the space in which they are compared: scaled, in the chosen metric, along principal axes.
 
         Several views are concatenated; a missing view is imputed from the row's neighbours.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        ndarray of shape (n, d), float32
         """
         check_is_fitted(self)
         data = self._check_input(X, reset=False)

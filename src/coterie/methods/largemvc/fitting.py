@@ -17,11 +17,20 @@ from torch import Tensor
 from coterie.data import Scaler
 from coterie.graph.scaling import Sample
 from coterie.methods.largemvc import objective
-from coterie.methods.largemvc.features import ColumnFeatures, ConcatenatedFeatures, LandmarkFeatures
+from coterie.methods.largemvc.features import (
+    ColumnFeatures,
+    ConcatenatedFeatures,
+    LandmarkFeatures,
+    Rows,
+    SparseRows,
+    dense,
+    scores,
+    squares,
+    sums,
+)
 from coterie.methods.largemvc.inputs import FeatureBatch, Inputs, Passes
 from coterie.methods.largemvc.network import AnchorModule, UnfoldedNetwork, inverse_softplus
 from coterie.methods.largemvc.options import LargeMvCNetOptions
-from coterie.methods.largemvc.rows import Rows, SparseRows, dense, scores, squares, sums
 from coterie.nn.forward import FORWARD_ROWS
 from coterie.ops.anchors import tied
 from coterie.ops.cluster_statistics import NearestRows, cluster_means
@@ -235,7 +244,7 @@ def label_rows(network: UnfoldedNetwork, data: Passes, centers: Tensor) -> Label
         collectives.sum(labels),
         collectives.sum(weights),
         collectives.sum(corrupt),
-        np.where(nearest_sound.found(collectives), sound, either),
+        np.where(nearest_sound.has_row(collectives), sound, either),
         collectives.sum(inertia),
         explained.clamp(min=0)[: shape[1]].float().cpu().numpy(),
     )

@@ -17,8 +17,14 @@ from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data import Scaler, Views
 from coterie.data.batches import prefetch
 from coterie.graph.outliers import Guard, scaled_rows, usable
-from coterie.methods.largemvc.features import ColumnFeatures, ConcatenatedFeatures, LandmarkFeatures
-from coterie.methods.largemvc.rows import Rows, SparseRows, padded
+from coterie.methods.largemvc.features import (
+    ColumnFeatures,
+    ConcatenatedFeatures,
+    LandmarkFeatures,
+    Rows,
+    SparseRows,
+    padded,
+)
 from coterie.nn.forward import FORWARD_ROWS
 
 _CHUNK_BYTES = 16 * 2**20

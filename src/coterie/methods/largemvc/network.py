@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from coterie.collectives import ALONE, Collectives
 from coterie.methods.largemvc import objective
-from coterie.methods.largemvc.rows import Rows, scores, squares
+from coterie.methods.largemvc.features import Rows, scores, squares
 
 _EPSILON = 1e-12
 
@@ -186,11 +186,5 @@ class UnfoldedNetwork(nn.Module):
 
 
 def inverse_softplus(values: Tensor) -> Tensor:
-    """Return x with softplus(x) = values.
-
-    Examples
-    --------
-    >>> F.softplus(inverse_softplus(torch.tensor([0.5, 30.0])))
-    tensor([ 0.5000, 30.0000])
-    """
+    """Return x with softplus(x) = values."""
     return values + torch.log(-torch.expm1(-values))

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from coterie.methods.largemvc.rows import Rows, sums
+from coterie.methods.largemvc.features import Rows, sums
 from coterie.ops.polar import clip_spectrum, polar
 
 _EPSILON = 1e-12
