@@ -22,12 +22,15 @@ def test_correlation_ignores_the_brightness_and_contrast_of_a_row():
     torch.testing.assert_close(space(5 + 3 * rows), space(rows), atol=1e-4, rtol=1e-4)
 
 
-def test_whitening_divides_each_axis_by_the_root_of_variance_plus_mean_variance():
-    rows = torch.randn(4000, 5, generator=seeded()) * torch.tensor([9.0, 1.0, 1.0, 1.0, 1.0])
-    space = MetricSpace("whitened", 5).fit(rows)
+@pytest.mark.parametrize(("n_rows", "n_features"), [(4000, 5), (60, 200)])
+def test_whitening_divides_each_axis_by_the_root_of_variance_plus_mean_variance(n_rows, n_features):
+    sizes = torch.ones(n_features)
+    sizes[0] = 9.0
+    rows = torch.randn(n_rows, n_features, generator=seeded()) * sizes
+    space = MetricSpace("whitened", n_features).fit(rows)
     unit = torch.nn.functional.normalize(rows)
     centered = unit - unit.mean(0)
-    variances, axes = torch.linalg.eigh(centered.T @ centered / 4000)
+    variances, axes = torch.linalg.eigh(centered.T @ centered / n_rows)
     shrunk = (variances + variances.mean()).sqrt()
     naive = torch.stack(
         [sum((row @ a) * a / s for s, a in zip(shrunk, axes.T, strict=True)) for row in centered[:50]]

@@ -226,9 +226,24 @@ def _unit(rows: Tensor) -> Tensor:
 
 
 def _shrunk_whitening(centered: Tensor) -> Tensor:
-    """Return V diag(1 / sqrt(w + mean w)) V' of the covariance V diag(w) V'."""
-    covariance = (centered.T @ centered).double() / len(centered)
-    variances, axes = torch.linalg.eigh(covariance)
-    variances = variances.clamp(min=0)
-    shrunk = 1 / (variances + variances.mean()).clamp(min=_LEAST_NORM).sqrt()
-    return ((axes * shrunk) @ axes.T).to(centered.dtype)
+    """Return V diag(1 / sqrt(w + mean w)) V' of the covariance V diag(w) V', (D, D).
+
+    It is c I + V diag(1 / sqrt(w + mean w) - c) V' with c = 1 / sqrt(mean w), so the axes without variance need not be
+    known: those of fewer rows than features come from the rows' inner products.
+    """
+    n_rows, n_features = centered.shape
+    rows = centered.double()
+    if n_rows < n_features:
+        variances, weights = torch.linalg.eigh(rows @ rows.T / n_rows)
+        known = variances > variances[-1].clamp(min=_LEAST_NORM) * n_features * torch.finfo(rows.dtype).eps
+        variances = variances[known]
+        axes = rows.T @ (weights[:, known] / (n_rows * variances).sqrt())
+    else:
+        variances, axes = torch.linalg.eigh(rows.T @ rows / n_rows)
+        variances = variances.clamp(min=0)
+    mean = variances.sum() / n_features
+    spherical = 1 / mean.clamp(min=_LEAST_NORM).sqrt()
+    shrunk = 1 / (variances + mean).clamp(min=_LEAST_NORM).sqrt() - spherical
+    whitening = (axes * shrunk) @ axes.T
+    whitening.diagonal().add_(spherical)
+    return whitening.to(centered.dtype)
