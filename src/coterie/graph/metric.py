@@ -228,7 +228,7 @@ def _unit(rows: Tensor) -> Tensor:
 def _shrunk_whitening(centered: Tensor) -> Tensor:
     """Return V diag(1 / sqrt(w + mean w)) V' of the covariance V diag(w) V', (D, D).
 
-    It is c I + V diag(1 / sqrt(w + mean w) - c) V' with c = 1 / sqrt(mean w), so the axes without variance need not be
+    It is c I + V diag(1 / sqrt(w + mean w) - c) V' with c = 1 / sqrt(mean w), so axes without variance need not be
     known: those of fewer rows than features come from the rows' inner products.
     """
     n_rows, n_features = centered.shape
