@@ -41,6 +41,8 @@ class Settling:
         Name in the records of the share of rows whose label changed in an epoch.
     labels, losses : float
         Tolerances.
+    window_steps : int
+        Gradient steps of a window, which is at least an epoch.
 
     Examples
     --------
@@ -58,11 +60,12 @@ class Settling:
     changed: str = "changed"
     labels: float = 0.01
     losses: float = 0.02
+    window_steps: int = WINDOW_STEPS
 
     @property
     def window(self) -> int:
         """Epochs of a window."""
-        return math.ceil(WINDOW_STEPS / self.per_epoch)
+        return math.ceil(self.window_steps / self.per_epoch)
 
     def last_epoch(self, history: Sequence[Mapping[str, Any]]) -> int:
         """Return the number of epochs after which training ends, as far as the history tells."""

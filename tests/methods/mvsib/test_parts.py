@@ -10,7 +10,7 @@ from coterie import MVSIB
 from coterie.data import Scaler, as_views
 from coterie.data.batches import Batches
 from coterie.methods.mvsib.clusters import Embeddings, describe, evidence_of_all, moved_labels
-from coterie.methods.mvsib.graph import JoinedPairs, heaviest
+from coterie.methods.mvsib.graph import JoinedPairs, NodeGraph, heaviest
 from coterie.methods.mvsib.options import Curriculum, MVSIBSettings
 
 
@@ -27,7 +27,8 @@ def joined_pairs(n=60, k=5) -> tuple[JoinedPairs, sparse.csr_matrix, Batches]:
     views = as_views(np.random.default_rng(0).normal(size=(n, 3)))
     batches = Batches(views, Scaler("none").fit(views), batch_size=16, seed=0)
     graph = a_graph(n)
-    return JoinedPairs(batches, lambda numbers: graph, k), graph, batches
+    everyone = np.arange(n)
+    return JoinedPairs(batches, lambda numbers: NodeGraph(graph, everyone, everyone), k), graph, batches
 
 
 def test_the_heaviest_neighbours_are_those_of_a_plain_loop():
