@@ -132,7 +132,9 @@ def test_evidence_of_all_rows_is_that_of_a_plain_loop():
 
 
 def test_the_stages_follow_the_curriculum():
-    settings = MVSIBSettings.of(make(MVSIB, 3, max_epochs=20, warmup=0.5, curriculum=(0.2, 0.6))._resolved())
+    settings = MVSIBSettings.of(
+        make(MVSIB, 3, max_epochs=20, warmup=0.5, hold=0.5, curriculum=(0.2, 0.6))._resolved()
+    )
     curriculum = Curriculum(settings.epochs(3), settings.options)
     assert [curriculum.stage(epoch) for epoch in (0, 9, 10, 11, 12, 15, 16, 19)] == [0, 0, 1, 1, 2, 2, 3, 3]
     assert [curriculum.keeps_initial(epoch) for epoch in (10, 14, 15, 19)] == [True, True, False, False]

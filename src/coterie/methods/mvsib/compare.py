@@ -13,6 +13,7 @@ from coterie.data import Scaler, Views, as_views
 from coterie.data.batches import SAMPLE_ROWS, Batches
 from coterie.data.subsets import some_rows
 from coterie.engine.distributed import current_collectives
+from coterie.graph.model import MAX_ROWS, ReferenceRows, build_graph
 from coterie.graph.outliers import usable
 from coterie.methods.mvsib.network import MVSIBNetwork, build_network
 from coterie.methods.mvsib.options import MVSIBSettings
@@ -32,6 +33,18 @@ class EncoderInputs:
     def fingerprint(self) -> list[object]:
         """Return what tells these rows from others."""
         return fingerprint(self.batches, torch.from_numpy(self.batches.sample()))
+
+
+def join_views(data: Views, settings: MVSIBSettings, seed: int) -> ReferenceRows:
+    """Compare the rows in each view and in all views concatenated, and join their neighbours to one graph."""
+    return build_graph(
+        data,
+        scale=settings.scale,
+        n_neighbors=settings.n_neighbors,
+        max_rows=max(MAX_ROWS, settings.n_clusters),
+        seed=seed,
+        collectives=current_collectives(),
+    )
 
 
 def scale_rows(data: Views, scaler: Scaler, idle: np.ndarray, batch_size: int, seed: int) -> Batches:

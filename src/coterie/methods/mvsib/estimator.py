@@ -16,11 +16,9 @@ from torch import Tensor, nn
 from coterie.data import Views
 from coterie.data.batches import SAMPLE_ROWS, Batches
 from coterie.engine.device import resolve_device
-from coterie.engine.distributed import current_collectives
 from coterie.graph.initial import view_agreement
-from coterie.graph.model import MAX_ROWS, build_graph
 from coterie.methods.deep import TRAINING_RULES, StreamClusterer
-from coterie.methods.mvsib.compare import counted, draw_network, project_rows, scale_rows
+from coterie.methods.mvsib.compare import counted, draw_network, join_views, project_rows, scale_rows
 from coterie.methods.mvsib.graph import pair_rows, partition_rows
 from coterie.methods.mvsib.network import build_network, embed_batches
 from coterie.methods.mvsib.options import MVSIBOptions, MVSIBSettings
@@ -182,23 +180,16 @@ class MVSIB(StreamClusterer):
     # Fitting
 
     def _fit(self, data: Views) -> None:
-        settings, collectives = MVSIBSettings.of(self._resolved()), current_collectives()
-        reference = build_graph(
-            data,
-            scale=settings.scale,
-            n_neighbors=settings.n_neighbors,
-            max_rows=max(MAX_ROWS, settings.n_clusters),
-            seed=self.seed_,
-            collectives=collectives,
-        )
+        settings = MVSIBSettings.of(self._resolved())
+        reference = join_views(data, settings, self.seed_)
         scaler, idle = reference.comparison.scaler, reference.comparison.idle
         batches = scale_rows(data, scaler, idle, settings.batch_size, self.seed_)
         network = draw_network(settings, batches, idle).to(resolve_device(self.device))
         rows = project_rows(batches, network)
         pairs = pair_rows(data, reference, rows.batches, settings.options.n_partners)
-        labels = partition_rows(reference, pairs, data.n_rows, settings.n_clusters, seed=self.seed_)
-        task = MVSIBTask(network, settings, rows, pairs=pairs, labels=labels)
-        self.history_ = train(task, self._watchers(rows.fingerprint()))
+        initial = partition_rows(reference, pairs, data.n_rows, settings.n_clusters, seed=self.seed_)
+        task = MVSIBTask(network, settings, rows, pairs=pairs)
+        self.history_ = train(task, initial, self._watchers(rows.fingerprint()))
         self.scaler_, self.tau_ = scaler, 1.0
         self.view_agreement_ = view_agreement(reference.comparison, reference.joined)
         self._label(task)

@@ -45,8 +45,8 @@ _WINDOW_STEPS = 10
 _DESCRIBED = 100_000  # rows whose views give the centres and widths of clusters in each view
 
 
-def train(task: MVSIBTask, callbacks: Sequence[Callback] = ()) -> list[Record]:
-    """Train on the task's labels until nearest centres and losses settle; return the history."""
+def train(task: MVSIBTask, initial: Tensor, callbacks: Sequence[Callback] = ()) -> list[Record]:
+    """Train on initial labels (n,) until nearest centres and losses settle; return the history."""
     batches, n_epochs = task.batches, task.epochs.total
     loop = Loop(
         task,
@@ -57,7 +57,10 @@ def train(task: MVSIBTask, callbacks: Sequence[Callback] = ()) -> list[Record]:
         callbacks=callbacks,
         collectives=task.collectives,
     )
-    loop.run()
+    with loop:
+        if task.labels is None:  # not resumed
+            task.labels = initial
+        loop.train()
     return loop.history
 
 
@@ -68,8 +71,11 @@ class MVSIBTask:
     ----------
     pairs : JoinedPairs, optional
         Neighbours, from which positives are drawn; without them a row is its own positive.
-    labels : Tensor of shape (n,), optional
-        Initial labels; by default those of the network's nearest centres, as in a stream.
+
+    Attributes
+    ----------
+    labels : Tensor of shape (n,) or None
+        What the encoders are trained on; None takes those of the network's nearest centres, as in a stream.
     """
 
     def __init__(
@@ -79,14 +85,14 @@ class MVSIBTask:
         rows: EncoderInputs,
         *,
         pairs: JoinedPairs | None = None,
-        labels: Tensor | None = None,
     ) -> None:
-        self.network, self.settings, self.pairs, self.labels = network, settings, pairs, labels
+        self.network, self.settings, self.pairs = network, settings, pairs
         self.batches, self.projected, self.seed = rows.batches, rows.projected, rows.batches.seed
         self.options, self.epochs = settings.options, settings.epochs(self.batches.per_epoch)
         self.curriculum = Curriculum(self.epochs, self.options)
         self.collectives, self.device = self.batches.collectives, network.centers.device
         self.optimizer = Adam(network.parameters(), settings.learning_rate)
+        self.labels: Tensor | None = None
         self.clusters: Clusters | None = None
         self.routes = torch.zeros(self.batches.views.n_rows, dtype=torch.int8)
         self._routes_before = self.routes
