@@ -176,6 +176,23 @@ def test_more_rows_keep_the_numbers_of_the_clusters(data):
     assert (model.predict(views) == before).mean() > 0.95
 
 
+def test_a_cluster_that_a_stream_lacks_keeps_its_place(data):
+    views, y = data
+    model = make(MVSIB, 3, max_epochs=40, **SMALL).fit(views)
+    before = model.predict(views)
+    for seed in range(1, 5):
+        more, kinds = two_views(seed=seed)
+        model.partial_fit([view[kinds < 2] for view in more])
+    assert np.linalg.norm(model.cluster_centers_, axis=1).min() > 0.5
+    assert (model.predict(views) == before).mean() > 0.95
+
+
+def test_training_ends_before_the_cap_when_the_clusters_settle(data):
+    model = make(MVSIB, 3, max_epochs=200, **SMALL).fit(data[0])
+    assert model.n_iter_ < 100
+    assert model.history_[-1]["kept"] > 0.98
+
+
 def test_a_saved_model_is_the_same_model(fitted, data, tmp_path):
     fitted.save(tmp_path / "model.coterie")
     again = coterie.load(tmp_path / "model.coterie")

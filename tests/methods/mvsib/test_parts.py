@@ -69,6 +69,21 @@ def test_who_is_near_in_a_batch_is_who_the_tables_name():
         assert {tuple(pair) for pair in found} == {(i, j) for i, j in said if i in asked}
 
 
+def test_rows_without_a_label_take_that_of_most_of_their_neighbours():
+    pairs, _, _ = joined_pairs()
+    labels = np.arange(60) % 3
+    partial = labels.copy()
+    partial[[4, 40]] = -1
+    found = pairs.spread(partial, 3)
+    for row in (4, 40):
+        numbers, weights = pairs.neighbours(np.array([row]))
+        known = partial[numbers[0]] >= 0
+        votes = np.bincount(partial[numbers[0]][known], weights[0][known], 3)
+        assert votes[found[row]] == votes.max()
+    rest = np.delete(np.arange(60), [4, 40])
+    np.testing.assert_array_equal(found[rest], labels[rest])
+
+
 def a_table(n=90, seed=0) -> tuple[Embeddings, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     labels = torch.arange(n) % 3

@@ -42,6 +42,7 @@ from coterie.store import below
 _FEWEST = 10
 _SETTLED_LOSS = 0.3  # labels settle long before the loss, and what it gains afterwards moves no row
 _WINDOW_STEPS = 10
+_STREAM_MEMORY = 4
 _DESCRIBED = 100_000  # rows whose views give the centres and widths of clusters in each view
 
 
@@ -204,15 +205,19 @@ class MVSIBTask:
         return self._embeddings
 
     def _place_clusters(self, embeddings: Embeddings, labels: Tensor) -> None:
-        """Describe the clusters, and move the centres to their means; in a stream by halves, as rows are few."""
-        clusters = describe(embeddings, labels, self.settings.n_clusters).to(self.device)
-        centers, sizes = self.network.centers, clusters.sizes[:, None]
-        kept = (
-            len(labels) / len(centers) if self.pairs is None else 0.0
-        )  # rows that the present centres count as
-        moved = (kept * centers + sizes * clusters.centers) / (kept + sizes).clamp(min=1e-9)
+        self.clusters = describe(embeddings, labels, self.settings.n_clusters).to(self.device)
+        self._move_centers(self.clusters.centers, self.clusters.sizes)
+
+    def _move_centers(self, means: Tensor, sizes: Tensor) -> None:
+        """Move the centres to means (k, d) of so many rows each (k,); a cluster without rows keeps its centre.
+
+        In a stream the present centres count as four times the mean size: a few rows on the wrong side, of a chunk
+        that lacks a cluster, must not carry its centre away.
+        """
+        centers, sizes = self.network.centers, sizes[:, None].to(means)
+        kept = _STREAM_MEMORY * sizes.mean() if self.pairs is None else sizes.new_zeros(())
+        moved = (kept * centers + sizes * means) / (kept + sizes).clamp(min=1)
         centers.copy_(torch.where(sizes > 0, moved, centers))
-        self.clusters = clusters
 
     @property
     def labels_now(self) -> Tensor:
@@ -238,8 +243,7 @@ class MVSIBTask:
         Returns the share of rows whose nearest centre changed, and the share whose nearest centre is their label's.
         """
         before, self._assigned = self._assigned, self._near
-        there = self._counts > 0
-        self.network.centers[there] = self._sums[there] / self._counts[there, None]
+        self._move_centers(self._sums / self._counts.clamp(min=1)[:, None], self._counts)
         changed = 1.0 if before is None else float((before != self._near).double().mean())
         return {"changed": changed, "kept": float((self._near == self.labels_now).double().mean())}
 
