@@ -177,7 +177,7 @@ def test_more_rows_keep_the_numbers_of_the_clusters(data):
 
 
 def test_a_cluster_that_a_stream_lacks_keeps_its_place(data):
-    views, y = data
+    views, _ = data
     model = make(MVSIB, 3, max_epochs=40, **SMALL).fit(views)
     before = model.predict(views)
     for seed in range(1, 5):
