@@ -45,7 +45,7 @@ def first_step(task_of, model, data, epoch, phase=0):
     loop = make_loop(task)
     if not task.epochs.in_warmup(epoch):
         if isinstance(model, MVSIB):
-            task.start_clusters(initial)
+            task.labels = initial
         else:
             importlib.import_module(type(task).__module__).start_clusters(task, initial)
     task.begin_epoch(epoch)

@@ -71,7 +71,7 @@ def test_fitted_attributes_have_their_shapes_and_meaning(fitted, data):
     assert ((fitted.uncertainty_ >= 0) & (fitted.uncertainty_ <= 1)).all()
     assert set(fitted.route_) <= {0, 1, 2}
     assert (fitted.labels_[fitted.exemplar_indices_] == np.arange(3)).all()
-    assert len(fitted.history_) == fitted.n_iter_ == 40
+    assert len(fitted.history_) == fitted.n_iter_ <= 40
     consensus = fitted.transform(views)
     np.testing.assert_allclose(np.linalg.norm(consensus, axis=1), 1, atol=1e-5)
     means = np.stack([consensus[fitted.labels_ == c].mean(0) for c in range(3)])
@@ -79,12 +79,12 @@ def test_fitted_attributes_have_their_shapes_and_meaning(fitted, data):
 
 
 def test_the_history_tells_stages_and_measures_the_theorems(data):
-    model = make(MVSIB, 3, max_epochs=20, warmup=0.5, **SMALL).fit(two_views(gap=1.5)[0])
+    model = make(MVSIB, 3, max_epochs=20, warmup=0.5, false_mask=0.1, **SMALL).fit(two_views(gap=1.5)[0])
     phases = [record["phase"] for record in model.history_]
     assert phases == ["warm-up"] * 10 + ["stage 1"] * 2 + ["stage 2"] * 3 + ["stage 3"] * 5
     routed = [record for record in model.history_ if "routed" in record]
     assert routed
-    assert (model.route_ > 0).sum() >= max(record["routed"] for record in routed)
+    assert (model.route_ > 0).sum() == int(0.3 * 150)
     assert all(0 <= record["hard_share"] <= 1 for record in routed)
     assert any("route_consistency" in record for record in routed)
     measured = [record for record in model.history_ if "safe_share" in record]
@@ -149,8 +149,7 @@ def test_rows_with_one_view_each_are_embedded(data):
     assert np.isfinite(model.transform(as_views(views, mask=mask))).all()
 
 
-@pytest.mark.parametrize("epochs", [0, 2])
-def test_without_an_epoch_with_clusters_they_are_the_initial_ones(epochs, monkeypatch):
+def test_without_an_epoch_the_clusters_are_the_initial_ones(monkeypatch):
     views, _ = two_views(gap=1.5)
     partitions = []
 
@@ -159,8 +158,8 @@ def test_without_an_epoch_with_clusters_they_are_the_initial_ones(epochs, monkey
         return train(task, initial, callbacks)
 
     monkeypatch.setattr("coterie.methods.mvsib.estimator.train", watched)
-    model = make(MVSIB, 3, max_epochs=epochs, **SMALL).fit(views)
-    initial = partitions[0].labels.numpy()
+    model = make(MVSIB, 3, max_epochs=0, **SMALL).fit(views)
+    initial = partitions[0].numpy()
     consensus = model.transform(views)
     means = np.stack([consensus[initial == c].mean(0) for c in range(3)])
     np.testing.assert_allclose(model.cluster_centers_, means, atol=1e-5)
@@ -173,8 +172,25 @@ def test_more_rows_keep_the_numbers_of_the_clusters(data):
     more, _ = two_views(seed=1)
     model.partial_fit(more)
     assert model.labels_.shape == (150,)
-    assert len(model.history_) == 41
+    assert len(model.history_) > 1
     assert (model.predict(views) == before).mean() > 0.95
+
+
+def test_a_cluster_that_a_stream_lacks_keeps_its_place(data):
+    views, _ = data
+    model = make(MVSIB, 3, max_epochs=40, **SMALL).fit(views)
+    before = model.predict(views)
+    for seed in range(1, 5):
+        more, kinds = two_views(seed=seed)
+        model.partial_fit([view[kinds < 2] for view in more])
+    assert np.linalg.norm(model.cluster_centers_, axis=1).min() > 0.5
+    assert (model.predict(views) == before).mean() > 0.95
+
+
+def test_training_ends_before_the_cap_when_the_clusters_settle(data):
+    model = make(MVSIB, 3, max_epochs=200, **SMALL).fit(data[0])
+    assert model.n_iter_ < 100
+    assert model.history_[-1]["kept"] > 0.98
 
 
 def test_a_saved_model_is_the_same_model(fitted, data, tmp_path):

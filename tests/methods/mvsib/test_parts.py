@@ -10,7 +10,7 @@ from coterie import MVSIB
 from coterie.data import Scaler, as_views
 from coterie.data.batches import Batches
 from coterie.methods.mvsib.clusters import Embeddings, describe, evidence_of_all, moved_labels
-from coterie.methods.mvsib.graph import JoinedPairs, heaviest
+from coterie.methods.mvsib.graph import JoinedPairs, NodeGraph, heaviest
 from coterie.methods.mvsib.options import Curriculum, MVSIBSettings
 
 
@@ -27,7 +27,8 @@ def joined_pairs(n=60, k=5) -> tuple[JoinedPairs, sparse.csr_matrix, Batches]:
     views = as_views(np.random.default_rng(0).normal(size=(n, 3)))
     batches = Batches(views, Scaler("none").fit(views), batch_size=16, seed=0)
     graph = a_graph(n)
-    return JoinedPairs(batches, lambda numbers: graph, k), graph, batches
+    everyone = np.arange(n)
+    return JoinedPairs(batches, lambda numbers: NodeGraph(graph, everyone, everyone), k), graph, batches
 
 
 def test_the_heaviest_neighbours_are_those_of_a_plain_loop():
@@ -66,6 +67,21 @@ def test_who_is_near_in_a_batch_is_who_the_tables_name():
         found, asked = pairs.among(rows, lines).T.tolist(), range(25)[lines]
         assert len({tuple(pair) for pair in found}) == len(found)
         assert {tuple(pair) for pair in found} == {(i, j) for i, j in said if i in asked}
+
+
+def test_rows_without_a_label_take_that_of_most_of_their_neighbours():
+    pairs, _, _ = joined_pairs()
+    labels = np.arange(60) % 3
+    partial = labels.copy()
+    partial[[4, 40]] = -1
+    found = pairs.spread(partial, 3)
+    for row in (4, 40):
+        numbers, weights = pairs.neighbours(np.array([row]))
+        known = partial[numbers[0]] >= 0
+        votes = np.bincount(partial[numbers[0]][known], weights[0][known], 3)
+        assert votes[found[row]] == votes.max()
+    rest = np.delete(np.arange(60), [4, 40])
+    np.testing.assert_array_equal(found[rest], labels[rest])
 
 
 def a_table(n=90, seed=0) -> tuple[Embeddings, torch.Tensor]:
@@ -131,7 +147,9 @@ def test_evidence_of_all_rows_is_that_of_a_plain_loop():
 
 
 def test_the_stages_follow_the_curriculum():
-    settings = MVSIBSettings.of(make(MVSIB, 3, max_epochs=20, warmup=0.5, curriculum=(0.2, 0.6))._resolved())
+    settings = MVSIBSettings.of(
+        make(MVSIB, 3, max_epochs=20, warmup=0.5, hold=0.5, curriculum=(0.2, 0.6))._resolved()
+    )
     curriculum = Curriculum(settings.epochs(3), settings.options)
     assert [curriculum.stage(epoch) for epoch in (0, 9, 10, 11, 12, 15, 16, 19)] == [0, 0, 1, 1, 2, 2, 3, 3]
     assert [curriculum.keeps_initial(epoch) for epoch in (10, 14, 15, 19)] == [True, True, False, False]

@@ -1,6 +1,6 @@
-"""From views to rows that can be compared and embedded: a scaled sample, masks, batches of the encoders' inputs."""
+"""From views to inputs of the encoders: scaled batches with masks, and wide rows projected once."""
 
-# n rows, s rows of the sample, V views
+# n rows, V views
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from coterie.data import Scaler, Views, as_views
-from coterie.data.batches import Batches
+from coterie.data.batches import SAMPLE_ROWS, Batches
 from coterie.data.subsets import some_rows
 from coterie.engine.distributed import current_collectives
-from coterie.graph.compare import Comparison, compare_views
-from coterie.graph.outliers import scaled_rows, usable
-from coterie.graph.scaling import SAMPLE_ROWS, Sample, draw_sample, fit_scaler
+from coterie.graph.model import MAX_ROWS, ReferenceRows, build_graph
+from coterie.graph.outliers import usable
 from coterie.methods.mvsib.network import MVSIBNetwork, build_network
 from coterie.methods.mvsib.options import MVSIBSettings
 from coterie.methods.run_setup import fingerprint
@@ -26,89 +24,34 @@ _COUNT_ROWS = 4096
 
 
 @dataclass(frozen=True)
-class ScaledSample:
-    """Some rows of the views and their scaling."""
+class EncoderInputs:
+    """Rows as the encoders take them."""
 
-    numbers: np.ndarray  # (s,): the rows of the sample
-    drawn: Sample
-    scaler: Scaler
-    views: list[Tensor]  # (s, D_v): the scaled rows
-    seed: int
-    generator: torch.Generator  # draws whatever else is fitted before training
-
-    @property
-    def arrays(self) -> list[np.ndarray]:
-        """The scaled rows as arrays."""
-        return [view.numpy() for view in self.views]
-
-
-@dataclass(frozen=True)
-class ComparedViews:
-    """Rows of several views as a run compares and embeds them."""
-
-    sample: ScaledSample
-    batches: Batches  # scaled rows, with a mask of the views that count
-    inputs: Batches  # inputs of the encoders where they are kept in memory, else the same as `batches`
-    projected: bool  # whether `inputs` are inputs of the encoders, not scaled rows
-    comparison: Comparison | None  # the metric of each view; None for a single row
+    batches: Batches  # projected rows where they are kept in memory, else scaled rows
+    projected: bool
 
     def fingerprint(self) -> list[object]:
         """Return what tells these rows from others."""
-        return fingerprint(self.inputs, torch.hstack(self.sample.views))
+        return fingerprint(self.batches, torch.from_numpy(self.batches.sample()))
 
 
-def scale_views(data: Views, settings: MVSIBSettings, seed: int) -> ScaledSample:
-    """Draw a sample of the rows and choose the scaling of each view on it."""
-    generator = torch.Generator().manual_seed(seed)
-    drawn = draw_sample(data, guard=False, seed=seed, generator=generator)
-    n_neighbors = min(settings.n_neighbors, data.n_rows - 1)
-    scaler = fit_scaler(drawn, settings.scale, data.names, n_neighbors, generator)
-    numbers = some_rows(data.n_rows, SAMPLE_ROWS, seed)
-    return ScaledSample(
-        numbers, drawn, scaler, scaled_rows(scaler, drawn.blocks, drawn.sound), seed, generator
+def join_views(data: Views, settings: MVSIBSettings, seed: int) -> ReferenceRows:
+    """Compare the rows in each view and in all views concatenated, and join their neighbours to one graph."""
+    return build_graph(
+        data,
+        scale=settings.scale,
+        n_neighbors=settings.n_neighbors,
+        max_rows=max(MAX_ROWS, settings.n_clusters),
+        seed=seed,
+        collectives=current_collectives(),
     )
 
 
-def draw_network(settings: MVSIBSettings, sample: ScaledSample) -> MVSIBNetwork:
-    """Return a network with its projections fitted to the sample and its weights drawn."""
-    network = build_network(settings, [view.shape[1] for view in sample.views])
-    return network.draw(sample.views, sample.drawn.sound, sample.drawn.idle, sample.generator)
-
-
-def compare_rows(data: Views, sample: ScaledSample, network: MVSIBNetwork, batch_size: int) -> ComparedViews:
-    """Choose the metric of each view, and project the rows to the inputs of the encoders where that saves work."""
-    batches = _batches(data, sample.drawn.idle, sample.scaler, batch_size, sample.seed)
-    return _compared(batches, sample, network)
-
-
-def compare_more(
-    data: Views, scaler: Scaler, network: MVSIBNetwork, batch_size: int, seed: int
-) -> ComparedViews:
-    """Compare new rows with the scaling and the network of an earlier fit."""
-    idle = network.idle.cpu().numpy()
-    batches = _batches(data, idle, scaler, batch_size, seed)
-    numbers = some_rows(data.n_rows, SAMPLE_ROWS, seed)
-    present = batches.views.present_rows(numbers)
-    drawn = Sample(data.read(numbers), present, present, np.zeros_like(present), [], idle)
-    views = [torch.from_numpy(view) for view in batches.read(numbers)]
-    generator = torch.Generator().manual_seed(seed)
-    return _compared(batches, ScaledSample(numbers, drawn, scaler, views, seed, generator), network)
-
-
-def _batches(data: Views, idle: np.ndarray, scaler: Scaler, batch_size: int, seed: int) -> Batches:
+def scale_rows(data: Views, scaler: Scaler, idle: np.ndarray, batch_size: int, seed: int) -> Batches:
+    """Return batches of scaled rows, with a mask of the views that count."""
     return Batches(
         counted(data, idle), scaler, batch_size=batch_size, seed=seed, collectives=current_collectives()
     )
-
-
-def _compared(batches: Batches, sample: ScaledSample, network: MVSIBNetwork) -> ComparedViews:
-    inputs, projected = condense(batches, network)
-    comparison = None
-    if batches.views.n_rows > 1:
-        comparison = compare_views(
-            sample.drawn, sample.scaler, sample.arrays, len(sample.numbers), sample.generator
-        )
-    return ComparedViews(sample, batches, inputs, projected, comparison)
 
 
 def counted(data: Views, idle: np.ndarray) -> Views:
@@ -120,14 +63,24 @@ def counted(data: Views, idle: np.ndarray) -> Views:
     return data if there.all() else as_views(data, mask=there)
 
 
-def condense(batches: Batches, network: MVSIBNetwork) -> tuple[Batches, bool]:
-    """Return batches of the encoders' inputs, kept in memory, and True, where that saves work; else as they are.
+def draw_network(settings: MVSIBSettings, batches: Batches, idle: np.ndarray) -> MVSIBNetwork:
+    """Return a network with its projections fitted to a sample of scaled rows and its weights drawn."""
+    rows = some_rows(batches.views.n_rows, SAMPLE_ROWS, batches.seed)
+    # Copies that torch allocates: products of arrays that lie elsewhere in memory may round differently.
+    sample = [torch.tensor(view) for view in batches.read(rows)]
+    network = build_network(settings, batches.views.dims)
+    generator = torch.Generator().manual_seed(batches.seed)
+    return network.draw(sample, batches.views.present_rows(rows), idle, generator)
+
+
+def project_rows(batches: Batches, network: MVSIBNetwork) -> EncoderInputs:
+    """Return the encoders' inputs, projected and kept in memory where that saves work; else scaled rows.
 
     Wide or sparse rows would be made dense, scaled and projected again in every epoch.
     """
     views, collectives = batches.views, batches.collectives
     if not views.in_memory or network.n_inputs >= sum(views.dims):
-        return batches, False
+        return EncoderInputs(batches, projected=False)
     pieces = []
     for rows in batches.in_order():
         tensors = [torch.from_numpy(view).to(network.centers.device) for view in rows]
@@ -138,6 +91,5 @@ def condense(batches: Batches, network: MVSIBNetwork) -> tuple[Batches, bool]:
     inputs = as_views(whole, mask=views.present)
     inputs.check()  # else every batch would be searched for missing rows
     plain = Scaler("none").fit(inputs)
-    return Batches(
-        inputs, plain, batch_size=batches.batch_size, seed=batches.seed, collectives=collectives
-    ), True
+    kept = Batches(inputs, plain, batch_size=batches.batch_size, seed=batches.seed, collectives=collectives)
+    return EncoderInputs(kept, projected=True)

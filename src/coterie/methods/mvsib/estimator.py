@@ -16,9 +16,10 @@ from torch import Tensor, nn
 from coterie.data import Views
 from coterie.data.batches import SAMPLE_ROWS, Batches
 from coterie.engine.device import resolve_device
+from coterie.graph.initial import view_agreement
 from coterie.methods.deep import TRAINING_RULES, StreamClusterer
-from coterie.methods.mvsib.compare import compare_more, compare_rows, counted, draw_network, scale_views
-from coterie.methods.mvsib.graph import join_views, pair_rows, partition_sample
+from coterie.methods.mvsib.compare import counted, draw_network, join_views, project_rows, scale_rows
+from coterie.methods.mvsib.graph import pair_rows, partition_rows
 from coterie.methods.mvsib.network import build_network, embed_batches
 from coterie.methods.mvsib.options import MVSIBOptions, MVSIBSettings
 from coterie.methods.mvsib.training import MVSIBTask, train
@@ -29,7 +30,7 @@ from coterie.nn.forward import FORWARD_ROWS
 from coterie.ops.array_builder import ArrayBuilder
 from coterie.ops.cluster_statistics import NearestRows
 from coterie.ops.distances import exact_distances
-from coterie.ops.memberships import calibrated_tau
+from coterie.ops.memberships import calibrated_tau, log_memberships
 from coterie.store import versions
 
 ROUTES = ("not routed", "false negative", "hard negative")
@@ -58,11 +59,11 @@ class MVSIB(StreamClusterer):
     n_code : int, default=64
         Width d of the embeddings.
     n_neighbors : int, default=10
-        Nearest neighbours in each view, at least 1.
+        Neighbours of each row in each view, at least 1.
     max_epochs : int or "auto", default="auto"
-        Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
+        Most passes over the data; training ends before when the clusters settle.
     batch_size : int, default=256
-    learning_rate : float, default=1e-3
+    learning_rate : float, default=3e-3
         Of Adam.
     options : MVSIBOptions, optional
         What the paper names; None is ``MVSIBOptions()``.
@@ -84,9 +85,10 @@ class MVSIB(StreamClusterer):
     exemplar_indices_ : ndarray of shape (n_clusters,)
         The rows nearest to the centres.
     uncertainty_ : ndarray of shape (n,)
-        Predicted uncertainty of each row, from 0 to 1.
+        From 0 to 1: one less the row's membership in its cluster, or the share of its neighbours that are in other
+        clusters, whichever is larger.
     route_ : ndarray of shape (n,)
-        How each row was last routed: 0 never, 1 false negative, 2 hard negative.
+        The routes of the most uncertain rows: 0 not routed, 1 false negative, 2 hard negative.
     view_weights_ : ndarray of shape (V,)
         What the views count in the consensus.
     view_agreement_ : ndarray of shape (V, V)
@@ -153,7 +155,7 @@ class MVSIB(StreamClusterer):
         n_neighbors: int = 10,
         max_epochs: int | str = "auto",
         batch_size: int = 256,
-        learning_rate: float = 1e-3,
+        learning_rate: float = 3e-3,
         options: MVSIBOptions | None = None,
         checkpoint: str | None = None,
         device: str = "auto",
@@ -179,24 +181,25 @@ class MVSIB(StreamClusterer):
 
     def _fit(self, data: Views) -> None:
         settings = MVSIBSettings.of(self._resolved())
-        sample = scale_views(data, settings, self.seed_)
-        network = draw_network(settings, sample).to(resolve_device(self.device))
-        rows = compare_rows(data, sample, network, settings.batch_size)
-        graph, agreement = join_views(rows, settings.n_neighbors)
-        pairs = pair_rows(rows, settings.n_neighbors, settings.options.n_partners, graph)
-        initial = partition_sample(rows, graph, settings.n_clusters)
+        reference = join_views(data, settings, self.seed_)
+        scaler, idle = reference.comparison.scaler, reference.comparison.idle
+        batches = scale_rows(data, scaler, idle, settings.batch_size, self.seed_)
+        network = draw_network(settings, batches, idle).to(resolve_device(self.device))
+        rows = project_rows(batches, network)
+        pairs = pair_rows(data, reference, rows.batches, settings.options.n_partners)
+        initial = partition_rows(reference, pairs, data.n_rows, settings.n_clusters, seed=self.seed_)
         task = MVSIBTask(network, settings, rows, pairs=pairs)
         self.history_ = train(task, initial, self._watchers(rows.fingerprint()))
-        self.scaler_, self.view_agreement_ = sample.scaler, agreement
+        self.scaler_, self.tau_ = scaler, 1.0
+        self.view_agreement_ = view_agreement(reference.comparison, reference.joined)
         self._label(task)
         self._describe()
 
     def _fit_more(self, data: Views) -> None:
         settings, seed = MVSIBSettings.of(self._resolved()).for_stream(), self.seed_ + len(self.history_)
-        rows = compare_more(data, self.scaler_, self.network_, settings.batch_size, seed)
-        pairs = pair_rows(rows, settings.n_neighbors, settings.options.n_partners)
-        task = MVSIBTask(self.network_, settings, rows, pairs=pairs)
-        task.started = True
+        idle = self.network_.idle.cpu().numpy()
+        batches = scale_rows(data, self.scaler_, idle, settings.batch_size, seed)
+        task = MVSIBTask(self.network_, settings, project_rows(batches, self.network_))
         loop = make_loop(task)
         loop.run()
         self._continue_history(loop.history)
@@ -204,25 +207,24 @@ class MVSIB(StreamClusterer):
         self._describe()
 
     def _label(self, task: MVSIBTask) -> None:
-        """Keep the network, update the clusters, and set the labels and uncertainties of all rows."""
-        embeddings = task.update_clusters()
+        """Keep the network; set the labels, uncertainties and routes of all rows in one pass."""
+        embeddings = task.embeddings()
         self.network_ = task.network
-        self.route_ = task.last_routes.numpy().astype(np.int64)
-        labels, uncertainty, sample = ArrayBuilder(), ArrayBuilder(), ArrayBuilder()
+        labels, sample, own = ArrayBuilder(), ArrayBuilder(), ArrayBuilder()
         exemplars = NearestRows(self.n_clusters_)
         step = math.ceil(len(embeddings.consensus) / SAMPLE_ROWS)
-        for consensus, distances in self._distances(embeddings.consensus):
+        for _, distances in self._distances(embeddings.consensus):
             labels.add(distances.argmin(1))
-            with torch.no_grad():
-                uncertainty.add(task.network.predicted_doubt(consensus.to(task.device)))
             exemplars.add(distances)
             sample.add(distances[::step])
-        self.labels_, self.uncertainty_ = labels.joined(), uncertainty.joined()
-        self.exemplar_indices_ = exemplars.numbers
-        self.tau_ = 1.0
+        self.labels_, self.exemplar_indices_ = labels.joined(), exemplars.numbers
         if task.pairs is not None:
             agreement = task.pairs.agreement(self.labels_)
             self.tau_ = calibrated_tau(torch.from_numpy(sample.joined()), agreement)
+        for _, distances in self._distances(embeddings.consensus):
+            own.add(log_memberships(distances, self.tau_).exp().amax(1))
+        judged = task.judge(torch.from_numpy(self.labels_), torch.from_numpy(own.joined()))
+        self.uncertainty_, self.route_ = (values.numpy() for values in judged)
         self.versions_ = versions()
 
     def _describe(self) -> None:

@@ -1,87 +1,76 @@
-"""The joined kNN graph of several views: positives to draw, and the neighbours within a batch."""
+"""The joined kNN graph of several views: the initial partition, positives to draw, neighbours within a batch."""
 
 # n rows of a shard, V views, k neighbours of a row, m rows of a batch
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from scipy import sparse
 from torch import Tensor
 
+from coterie.data import Views
 from coterie.data.batches import Batches
-from coterie.graph.initial import join_sample, partition_views, view_agreement
+from coterie.graph.choose import partition
+from coterie.graph.duplicates import first_of_equal
+from coterie.graph.model import ReferenceRows, comparable
 from coterie.graph.neighbour_pairs import Pairs, cumulative_weights
-from coterie.graph.views import JoinedGraph
-from coterie.methods.mvsib.compare import ComparedViews
+from coterie.graph.views import join_layers
 from coterie.ops.distributed_rows import agreed
 
 _CHUNK = 2048
 _FINEST = 100
 
 
-def join_views(rows: ComparedViews, n_neighbors: int) -> tuple[JoinedGraph, np.ndarray]:
-    """Return the joined kNN graph of the sample, and the agreement of the views' neighbours, (V, V).
+class NodeGraph(NamedTuple):
+    """The joined graph of the different rows among some."""
 
-    An edge weighs the number of views that have it.
+    matrix: sparse.csr_matrix
+    first: np.ndarray  # (nodes,): the place of each node's first row
+    nodes: np.ndarray  # (n,): the node of each row
+
+
+def pair_rows(data: Views, reference: ReferenceRows, batches: Batches, n_partners: int) -> JoinedPairs | None:
+    """Return the heaviest neighbours of all rows, shard by shard; None for a single row.
+
+    Where the graph was built on all rows of a shard, it is not built again.
     """
-    assert rows.comparison is not None
-    sample, k = rows.sample, min(n_neighbors, rows.batches.views.n_rows - 1)
-    joined = join_sample(
-        rows.comparison,
-        sample.arrays,
-        sample.drawn.sound,
-        k,
-        missing=~sample.drawn.there,
-        collectives=rows.batches.collectives,
-    )
-    return joined, view_agreement(rows.comparison, joined)
-
-
-@dataclass(frozen=True)
-class InitialPartition:
-    """The partition of a sample of the rows, from which the clusters start."""
-
-    rows: np.ndarray  # (s,)
-    labels: Tensor  # (s,)
-
-
-def partition_sample(rows: ComparedViews, joined: JoinedGraph, n_clusters: int) -> InitialPartition:
-    """Partition the joined graph of the sample."""
-    labels = partition_views(joined, n_clusters, seed=rows.sample.seed)
-    labels = agreed(labels, rows.batches.collectives)
-    return InitialPartition(rows.sample.numbers, torch.from_numpy(labels).long())
-
-
-def pair_rows(
-    rows: ComparedViews, n_neighbors: int, n_partners: int, joined: JoinedGraph | None = None
-) -> JoinedPairs | None:
-    """Return the neighbours of all rows, shard by shard; None for a single row.
-
-    Parameters
-    ----------
-    n_neighbors : int
-        Neighbours in each view.
-    n_partners : int
-        Neighbours of a row that are kept, the heaviest.
-    joined : JoinedGraph, optional
-        That of the sample, which need not be computed again where the sample is all rows.
-    """
-    batches, comparison = rows.batches, rows.comparison
-    if comparison is None:
+    if data.n_rows < 2:
         return None
 
-    def join(numbers: np.ndarray) -> sparse.csr_matrix:
-        if joined is not None and np.array_equal(numbers, rows.sample.numbers):
-            return joined.matrix
-        views = [np.concatenate(parts) for parts in zip(*batches.in_order(numbers), strict=True)]
-        present, k = batches.views.present_rows(numbers), min(n_neighbors, len(numbers) - 1)
-        return join_sample(comparison, views, present, k, collectives=batches.collectives).matrix
+    def join(numbers: np.ndarray) -> NodeGraph:
+        if np.array_equal(numbers, reference.sample):
+            first = np.searchsorted(reference.sample, reference.nodes)
+            return NodeGraph(reference.joined.matrix, first, reference.groups)
+        rows = comparable(reference.comparison, data, numbers)
+        first, nodes = first_of_equal(rows.hashes)
+        joined = join_layers(
+            reference.comparison,
+            [view[first] for view in rows.scaled],
+            rows.there[first],
+            reference.n_neighbors,
+            missing=rows.missing[first],
+            collectives=batches.collectives,
+        )
+        return NodeGraph(joined.matrix, first, nodes)
 
     return JoinedPairs(batches, join, n_partners)
+
+
+def partition_rows(
+    reference: ReferenceRows, pairs: JoinedPairs | None, n_rows: int, n_clusters: int, *, seed: int
+) -> Tensor:
+    """Return the graph core's partition of the joined graph, (n,); rows beyond its sample follow their neighbours."""
+    if pairs is None:
+        return torch.zeros(n_rows, dtype=torch.long)
+    joined, most = reference.joined, min(n_clusters, len(reference.nodes))
+    best = partition(joined.matrix, most, seed=seed, layers=joined.layer_matrices())
+    labels = np.full(n_rows, -1)
+    labels[reference.sample] = agreed(best.labels, pairs.collectives)[reference.groups]
+    return torch.from_numpy(pairs.spread(labels, n_clusters)).long()
 
 
 class JoinedPairs(Pairs):
@@ -97,20 +86,41 @@ class JoinedPairs(Pairs):
         Neighbours kept for each row, the heaviest.
     """
 
-    def __init__(
-        self, batches: Batches, join: Callable[[np.ndarray], sparse.csr_matrix], n_neighbors: int
-    ) -> None:
+    def __init__(self, batches: Batches, join: Callable[[np.ndarray], NodeGraph], n_neighbors: int) -> None:
         tables, cumulative = [], []
         for numbers in batches.shards:
-            table, weights = heaviest(join(numbers), n_neighbors)
-            tables.append(table)
-            cumulative.append(cumulative_weights(weights))
+            graph = join(numbers)
+            table, weights = heaviest(graph.matrix, n_neighbors)
+            tables.append(graph.first[table][graph.nodes].astype(np.int32))
+            cumulative.append(cumulative_weights(weights)[graph.nodes])
         super().__init__(batches.shards, tables, cumulative)
-        n_rows = batches.views.n_rows
+        self.collectives, n_rows = batches.collectives, batches.views.n_rows
         self._shard, self._local = np.zeros(n_rows, dtype=np.int32), np.zeros(n_rows, dtype=np.int64)
         for shard, numbers in enumerate(batches.shards):
             self._shard[numbers], self._local[numbers] = shard, np.arange(len(numbers))
         self._places = np.full(n_rows, -1, dtype=np.int32)
+
+    def spread(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+        """Give rows without a label (-1) the one of most of their neighbours, by weight, until none changes.
+
+        A row that no label reaches joins the largest cluster.
+        """
+        labels = labels.copy()
+        while len(unknown := np.flatnonzero(labels < 0)):
+            reached = False
+            for shard in np.unique(self._shard[unknown]):
+                rows = unknown[self._shard[unknown] == shard]
+                numbers, weights = self.neighbours(rows)
+                known = labels[numbers] >= 0
+                cells = np.arange(len(rows))[:, None] * n_clusters + np.where(known, labels[numbers], 0)
+                votes = np.bincount(cells.ravel(), (weights * known).ravel(), len(rows) * n_clusters)
+                votes = votes.reshape(-1, n_clusters)
+                found = votes.max(axis=1) > 0
+                labels[rows[found]] = votes[found].argmax(axis=1)
+                reached |= bool(found.any())
+            if not reached:
+                labels[unknown] = np.bincount(labels[labels >= 0]).argmax()
+        return labels
 
     def neighbours(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the numbers and the weights of the neighbours of rows, both (m, k); rows of one shard."""

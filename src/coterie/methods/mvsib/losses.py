@@ -76,12 +76,16 @@ class EmbeddedBatch:
 
 def warmup_contrast(batch: EmbeddedBatch, tau: float) -> Tensor:
     """Return the contrast of rows before there are clusters: neighbours attract, all others repel."""
-    none = torch.zeros(len(batch.rows.consensus), dtype=torch.bool, device=batch.near.device)
-    weight = torch.ones((), device=batch.near.device)
-    pairs = attraction.row_pairs(
-        none.long(), batch.near, none, weight, "denominator", 1.0, with_labels=False, lines=batch.lines
+    none = torch.zeros(len(batch.rows.consensus), dtype=torch.long, device=batch.near.device)
+    return mean_contrasts(batch, plain_pairs(batch, none, with_labels=False), tau).rows
+
+
+def plain_pairs(batch: EmbeddedBatch, labels: Tensor, *, with_labels: bool = True) -> attraction.Pairs:
+    """Return the pairs that attract and repel where no row is routed."""
+    none, weight = torch.zeros_like(labels, dtype=torch.bool), torch.ones((), device=labels.device)
+    return attraction.row_pairs(
+        labels, batch.near, none, weight, "denominator", 1.0, with_labels, lines=batch.lines
     )
-    return mean_contrasts(batch, pairs, tau).rows
 
 
 def mean_contrasts(

@@ -16,18 +16,18 @@ from coterie.methods.run_setup import RunSettings
 class MVSIBOptions(TrainingOptions):
     """What the paper names, for ``MVSIB(options=MVSIBOptions(tau=0.2))``.
 
-    All losses but the contrast of rows and the predicted uncertainty are off by default: none of the others changed
-    the accuracy. The specification has 0.1 for each.
+    All losses but the contrast of rows are off by default: none of the others changed the accuracy. The
+    specification has 0.1 for each, and for `false_mask`.
 
     Parameters
     ----------
-    warmup : float, default=0.8
-        Share of the epochs that train the encoders before there are clusters. Without a warm-up the learning rate is
-        constant.
-    hold : float, default=0.5
-        Share of the epochs with clusters in which rows keep their initial labels; then k-means of the consensus
-        updates them in each epoch.
-    tau : float, default=0.5
+    warmup : float, default=0.0
+        Share of `max_epochs` that trains the encoders before there are clusters. Without a warm-up the learning rate
+        is constant.
+    hold : float, default=1.0
+        Share of the epochs with clusters in which the encoders are trained on the initial labels; then k-means of the
+        consensus updates these in each epoch.
+    tau : float, default=0.2
         Temperature of all contrasts, at least 0.025.
     n_partners : int, default=15
         Neighbours of a row that are kept, those with the largest weights; positives are drawn from them.
@@ -37,7 +37,7 @@ class MVSIBOptions(TrainingOptions):
         Weight of the contrast of rows (Eq. 44).
     cluster_weight : float, default=0.0
         Weight of the contrast of clusters (Eq. 43).
-    doubt_weight : float, default=0.1
+    doubt_weight : float, default=0.0
         Weight of the predicted uncertainty (Eq. 45).
     hard_weight : float, default=0.0
         Weight of the push and the pull on hard rows (Eq. 47).
@@ -60,8 +60,8 @@ class MVSIBOptions(TrainingOptions):
         How false negatives are told from hard ones.
     false_mode : {"denominator", "numerator", "both"}, default="denominator"
         Where the weight of false negatives acts: on repulsion, on attraction (Eq. 24), or on both.
-    false_mask : float, default=0.1
-        That weight, pi; 1 changes nothing.
+    false_mask : float, default=1.0
+        That weight, pi: 0.1 in the paper; 1 changes nothing.
     control : bool, default=True
         Whether the weight is lowered where Theorem A asks for it.
     margin : float, default=0.2
@@ -72,13 +72,14 @@ class MVSIBOptions(TrainingOptions):
         Pseudo-rows drawn for a small cluster in a batch.
     """
 
-    hold: float = option(0.5, real(0, 1))
-    tau: float = option(0.5, real(0.025))
+    warmup: float = option(0.0, real(0, 1))
+    hold: float = option(1.0, real(0, 1))
+    tau: float = option(0.2, real(0.025))
     n_partners: int = option(15, whole(1))
     reconstruction_weight: float = option(0.0, real(0))
     row_weight: float = option(1.0, real(0))
     cluster_weight: float = option(0.0, real(0))
-    doubt_weight: float = option(0.1, real(0))
+    doubt_weight: float = option(0.0, real(0))
     hard_weight: float = option(0.0, real(0))
     cross_weight: float = option(0.0, real(0))
     minority_weight: float = option(0.0, real(0))
@@ -89,7 +90,7 @@ class MVSIBOptions(TrainingOptions):
     gate_window: bool = option(False, flag())
     router: str = option("rule", one_of("rule", "mlp"))
     false_mode: str = option("denominator", one_of("denominator", "numerator", "both"))
-    false_mask: float = option(0.1, real(0, 1))
+    false_mask: float = option(1.0, real(0, 1))
     control: bool = option(True, flag())
     margin: float = option(0.2, real(0))
     minority_ratio: float = option(0.5, real(0))
@@ -100,9 +101,9 @@ class MVSIBOptions(TrainingOptions):
 class MVSIBSettings(RunSettings):
     """Parameters of `MVSIB` in effect."""
 
-    least_steps: ClassVar[int] = 600
-    enough_epochs: ClassVar[int] = 36
-    stream_options: ClassVar[Mapping[str, Any]] = {"curriculum": (0.0, 1.0), "hold": 0.0}
+    least_steps: ClassVar[int] = 200
+    enough_epochs: ClassVar[int] = 12
+    stream_options: ClassVar[Mapping[str, Any]] = {"curriculum": (0.0, 1.0), "hold": 1.0}
 
     options: MVSIBOptions
     hidden: Sequence[int]
@@ -136,6 +137,13 @@ class Curriculum:
         begin = 0.0 if self.options.curriculum is None else self.options.curriculum[1]
         done = (epoch - self.epochs.warmup + 1) / max(1, self.epochs.clusters)
         return min(1.0, max(0.0, (done - begin) / max(1 - begin, 1e-9)))
+
+    @property
+    def needs_clusters(self) -> bool:
+        """Whether a loss needs the places and the widths of the clusters, or predicted uncertainties."""
+        options = self.options
+        weights = (options.doubt_weight, options.hard_weight, options.cross_weight, options.minority_weight)
+        return any(weight > 0 for weight in (*weights, options.cluster_weight)) or options.false_mask < 1
 
     def routes_rows(self, epoch: int) -> bool:
         """Whether ambiguous rows are routed in an epoch."""

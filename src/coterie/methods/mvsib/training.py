@@ -1,4 +1,4 @@
-"""How MVSIB is trained: embeddings first, then three stages with clusters (spec 2.6)."""
+"""How MVSIB is trained: from the clusters of the graph, until the nearest centres of all rows settle (spec 2.6)."""
 
 # n rows, b rows of a batch with their positives, V views, d features, k clusters
 
@@ -16,42 +16,52 @@ from coterie.collectives import share_of
 from coterie.data.batches import Batch
 from coterie.data.subsets import some_rows
 from coterie.engine.adam import Adam
-from coterie.engine.loop import Callback, Record
+from coterie.engine.loop import Callback, Loop, Record
 from coterie.engine.schedule import mixed_seed
+from coterie.engine.stopping import Settling
 from coterie.methods.mvsib import certainty, routing
 from coterie.methods.mvsib.clusters import Clusters, Embeddings, describe, evidence_of_all, moved_labels
-from coterie.methods.mvsib.compare import ComparedViews
-from coterie.methods.mvsib.graph import InitialPartition, JoinedPairs
+from coterie.methods.mvsib.compare import EncoderInputs
+from coterie.methods.mvsib.graph import JoinedPairs
 from coterie.methods.mvsib.losses import (
     ClusterLosses,
     EmbeddedBatch,
     Measurements,
     mean_contrasts,
+    plain_pairs,
     warmup_contrast,
 )
 from coterie.methods.mvsib.network import Embedded, MVSIBNetwork, embed_batches
 from coterie.methods.mvsib.options import Curriculum, MVSIBSettings
 from coterie.methods.mvsib.routing import Evidence, Router
-from coterie.methods.run_setup import make_loop
-from coterie.ops.cluster_statistics import cluster_means
+from coterie.ops.cluster_statistics import count_and_sum
 from coterie.ops.distances import nearest
 from coterie.ops.distributed_rows import even_parts, gathered, joined_tables, of_share
 from coterie.store import below
 
 _FEWEST = 10
+_SETTLED_LOSS = 0.3  # labels settle long before the loss, and what it gains afterwards moves no row
+_WINDOW_STEPS = 10
+_STREAM_MEMORY = 4
 _DESCRIBED = 100_000  # rows whose views give the centres and widths of clusters in each view
 
 
-def train(task: MVSIBTask, initial: InitialPartition, callbacks: Sequence[Callback] = ()) -> list[Record]:
-    """Train the embeddings, start the clusters, then train with clusters; return the history."""
-    loop = make_loop(task, callbacks)
+def train(task: MVSIBTask, initial: Tensor, callbacks: Sequence[Callback] = ()) -> list[Record]:
+    """Train on initial labels (n,) until nearest centres and losses settle; return the history."""
+    batches, n_epochs = task.batches, task.epochs.total
+    loop = Loop(
+        task,
+        lambda epoch: batches.epoch(epoch, task.pairs),
+        per_epoch=batches.per_epoch,
+        max_epochs=n_epochs,
+        settling=Settling(n_epochs, batches.per_epoch, losses=_SETTLED_LOSS, window_steps=_WINDOW_STEPS),
+        callbacks=callbacks,
+        collectives=task.collectives,
+    )
     with loop:
-        loop.train(until=task.epochs.warmup)
-        if not task.started:
-            task.start_clusters(initial)
+        if task.labels is None:  # not resumed
+            task.labels = initial
         loop.train()
-    if not task.started:  # interrupted in the warm-up
-        task.start_clusters(initial)
     return loop.history
 
 
@@ -62,32 +72,37 @@ class MVSIBTask:
     ----------
     pairs : JoinedPairs, optional
         Neighbours, from which positives are drawn; without them a row is its own positive.
+
+    Attributes
+    ----------
+    labels : Tensor of shape (n,) or None
+        What the encoders are trained on; None takes those of the network's nearest centres, as in a stream.
     """
 
     def __init__(
         self,
         network: MVSIBNetwork,
         settings: MVSIBSettings,
-        rows: ComparedViews,
+        rows: EncoderInputs,
         *,
         pairs: JoinedPairs | None = None,
     ) -> None:
         self.network, self.settings, self.pairs = network, settings, pairs
-        self.batches, self.projected, self.seed = rows.inputs, rows.projected, rows.sample.seed
+        self.batches, self.projected, self.seed = rows.batches, rows.projected, rows.batches.seed
         self.options, self.epochs = settings.options, settings.epochs(self.batches.per_epoch)
         self.curriculum = Curriculum(self.epochs, self.options)
         self.collectives, self.device = self.batches.collectives, network.centers.device
         self.optimizer = Adam(network.parameters(), settings.learning_rate)
+        self.labels: Tensor | None = None
         self.clusters: Clusters | None = None
-        self.started = False
         self.routes = torch.zeros(self.batches.views.n_rows, dtype=torch.int8)
-        self._routes_before = self.last_routes = self.routes
-        self._labels: Tensor | None = None
-        self._changed = 1.0
-        self._embeddings: Embeddings | None = (
-            None  # of the initial clusters, until the first epoch with clusters
-        )
+        self._routes_before = self.routes
+        self._assigned: Tensor | None = None  # the nearest centres of all rows after the last epoch
+        self._embeddings: Embeddings | None = None  # of all rows, until a batch is trained on
         self._evidence: Evidence | None = None
+        self._near = torch.zeros(0, dtype=torch.long)  # the nearest centres of rows in this epoch's batches
+        self._sums = torch.zeros_like(network.centers)  # of the consensus in this epoch's batches
+        self._counts = torch.zeros(len(network.centers), device=self.device)
         self._epoch = 0
         self._draws = torch.Generator()
         self._router = _make_router(self.options.router, self.seed)
@@ -97,20 +112,22 @@ class MVSIBTask:
     # The loop's steps
 
     def begin_epoch(self, epoch: int) -> None:
-        """Seed the epoch's draws; update the clusters and the evidence for the routing of rows."""
+        """Seed the epoch's draws; find the clusters' places and the evidence for the routing of rows."""
         self._epoch = epoch
         self._draws.manual_seed(mixed_seed(self.seed, epoch))
         self._measured = Measurements()
         if self.epochs.in_warmup(epoch):
             return
-        embeddings, self._embeddings = self._embeddings or self.update_clusters(), None
-        if self.pairs is not None and self.clusters is not None and self.curriculum.routes_rows(epoch):
-            self._evidence = evidence_of_all(
-                embeddings, self.clusters.to(torch.device("cpu")), self._neighbours_of_all()
-            )
+        if self._assigned is None or self.curriculum.needs_clusters:
+            embeddings = self.embeddings()
+            if self.pairs is not None and self.curriculum.routes_rows(epoch):
+                assert self.clusters is not None
+                clusters = self.clusters.to(torch.device("cpu"))
+                self._evidence = evidence_of_all(embeddings, clusters, self._neighbours_of_all())
+                self._measured.add("mean_votes", self._evidence.votes)
         self._routes_before, self.routes = self.routes, torch.zeros_like(self.routes)
-        if self._evidence is not None:
-            self._measured.add("mean_votes", self._evidence.votes)
+        self._embeddings, self._near = None, torch.zeros_like(self.labels_now)
+        self._sums, self._counts = (torch.zeros_like(table) for table in (self._sums, self._counts))
 
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], None]:
         """Return the losses of the stage on rows and their positives."""
@@ -119,7 +136,8 @@ class MVSIBTask:
         rows = whole.rows
         present = torch.from_numpy(self.batches.views.present_rows(rows)).to(self.device)
         mine = self.network(self._inputs(whole.views), of_share(present, whole))
-        uncertainty = [] if stage == 0 else [self.network.predicted_doubt(mine.consensus)[:, None]]
+        doubted = stage > 0 and self.curriculum.needs_clusters
+        uncertainty = [self.network.predicted_doubt(mine.consensus)[:, None]] if doubted else []
         terms: dict[str, Tensor] = {}
         if options.reconstruction_weight > 0:
             part = options.reconstruction_weight * mine.present.sum() / present.sum()
@@ -134,20 +152,22 @@ class MVSIBTask:
         if stage == 0:
             terms["rows"] = options.row_weight * warmup_contrast(embedded, options.tau)
         else:
-            terms |= self._cluster_terms(rows, embedded, tables[-1][:, 0], stage)
+            self._follow(rows, tables[n_views].detach())
+            terms |= self._cluster_terms(rows, embedded, tables[-1][:, 0] if doubted else None, stage)
         return {"loss": torch.stack(list(terms.values())).sum(), **terms}, None
 
     def after_step(self, carried: None) -> None:
         """Do nothing."""
 
     def end_epoch(self, epoch: int) -> dict[str, float | str | int]:
-        """Return the stage and what was measured: changed labels, routes, safety, gains, view weights."""
+        """Return the stage and what was measured: labels, routes, safety, gains, view weights."""
         stage = self.curriculum.stage(epoch)
         if stage == 0:
             return {"phase": "warm-up"}
-        record: dict[str, float | str | int] = {"phase": f"stage {stage}", "changed": self._changed}
+        record: dict[str, float | str | int] = {"phase": f"stage {stage}", **self._place_centers()}
+        if not self.curriculum.keeps_initial(epoch):
+            self._move_clusters()
         record |= self._measured.means()
-        self.last_routes = torch.where(self.routes != routing.NO_ROUTE, self.routes, self.last_routes)
         routed = int((self.routes != routing.NO_ROUTE).sum())
         if routed >= _FEWEST:  # the last epochs route hardly any row, and shares of so few mean nothing (M14)
             record["routed"] = routed
@@ -161,54 +181,101 @@ class MVSIBTask:
     def state(self) -> dict[str, Tensor]:
         """Return the network, the labels and the routes."""
         state = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
-        state |= {
-            "routes": self.routes,
-            "routes_before": self._routes_before,
-            "last_routes": self.last_routes,
-        }
-        return state if self._labels is None else state | {"labels": self._labels}
+        state |= {"routes": self.routes, "routes_before": self._routes_before}
+        labels = {"labels": self.labels, "assigned": self._assigned}
+        return state | {name: values for name, values in labels.items() if values is not None}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Go back to what `state` returned."""
         self.network.load_state_dict(below("network.", state))
         self.routes, self._routes_before = state["routes"].cpu(), state["routes_before"].cpu()
-        self.last_routes = state["last_routes"].cpu()
-        self._labels = state["labels"].cpu() if "labels" in state else None
-        self.started = self._labels is not None
+        self.labels = state["labels"].cpu() if "labels" in state else None
+        self._assigned = state["assigned"].cpu() if "assigned" in state else None
 
     # Clusters
 
     @torch.no_grad()
-    def start_clusters(self, initial: InitialPartition) -> None:
-        """Start from the partition of a sample; other rows join the nearest mean of the consensus."""
-        embeddings = self.embed_all()
-        rows = torch.from_numpy(initial.rows)
-        centers = cluster_means(embeddings.consensus[rows], initial.labels, self.settings.n_clusters)
-        if self.options.hold == 0:
-            generator = torch.Generator().manual_seed(mixed_seed(self.seed, -1))
-            labels = moved_labels(embeddings, centers, generator)
-        else:
-            labels = nearest(embeddings.consensus, centers)[0]
-            labels[rows] = initial.labels
-        self._take(embeddings, labels)
-        self._embeddings = embeddings
+    def embeddings(self) -> Embeddings:
+        """Return the present embeddings of all rows, and place the clusters in them."""
+        if self._embeddings is None:
+            self._embeddings = self.embed_all()
+            if self.labels is None:
+                self.labels = nearest(self._embeddings.consensus, self.network.centers.cpu())[0]
+            self._place_clusters(self._embeddings, self.labels)
+        return self._embeddings
+
+    def _place_clusters(self, embeddings: Embeddings, labels: Tensor) -> None:
+        self.clusters = describe(embeddings, labels, self.settings.n_clusters).to(self.device)
+        self._move_centers(self.clusters.centers, self.clusters.sizes)
+
+    def _move_centers(self, means: Tensor, sizes: Tensor) -> None:
+        """Move the centres to means (k, d) of so many rows each (k,); a cluster without rows keeps its centre.
+
+        In a stream the present centres count as four times the mean size: a few rows on the wrong side, of a chunk
+        that lacks a cluster, must not carry its centre away.
+        """
+        centers, sizes = self.network.centers, sizes[:, None].to(means)
+        kept = _STREAM_MEMORY * sizes.mean() if self.pairs is None else sizes.new_zeros(())
+        moved = (kept * centers + sizes * means) / (kept + sizes).clamp(min=1)
+        centers.copy_(torch.where(sizes > 0, moved, centers))
+
+    @property
+    def labels_now(self) -> Tensor:
+        """The labels that the encoders are trained on, (n,)."""
+        if self.labels is None:
+            self.embeddings()
+        assert self.labels is not None
+        return self.labels
 
     @torch.no_grad()
-    def update_clusters(self) -> Embeddings:
-        """Move the clusters by k-means of the present consensus; they keep their numbers. Return the embeddings."""
-        embeddings, labels = self.embed_all(), self._labels
-        if labels is None or not self.curriculum.keeps_initial(self._epoch):
-            generator = torch.Generator().manual_seed(mixed_seed(self.seed, -2 - self._epoch))
-            labels = moved_labels(embeddings, self.network.centers.cpu(), generator)
-        self._take(embeddings, labels)
-        return embeddings
+    def _follow(self, rows: np.ndarray, consensus: Tensor) -> None:
+        """Note the nearest centres of a batch, and add it to the sums of its clusters."""
+        numbers, centers = torch.from_numpy(rows), self.network.centers
+        self._near[numbers] = nearest(consensus, centers)[0].cpu()
+        labels = self.labels_now[numbers].to(consensus.device)
+        counts, sums = count_and_sum(consensus, labels, len(centers))
+        self._counts += counts
+        self._sums += sums
 
-    def _take(self, embeddings: Embeddings, labels: Tensor) -> None:
-        self._changed = 1.0 if self._labels is None else float((self._labels != labels).double().mean())
-        self._labels, self.started = labels, True
+    def _place_centers(self) -> dict[str, float]:
+        """Move the centres to the means of the epoch's embeddings, so that no pass over all rows is needed.
+
+        Returns the share of rows whose nearest centre changed, and the share whose nearest centre is their label's.
+        """
+        before, self._assigned = self._assigned, self._near
+        self._move_centers(self._sums / self._counts.clamp(min=1)[:, None], self._counts)
+        changed = 1.0 if before is None else float((before != self._near).double().mean())
+        return {"changed": changed, "kept": float((self._near == self.labels_now).double().mean())}
+
+    def _move_clusters(self) -> None:
+        """Move the labels by k-means of the present consensus; clusters keep their numbers."""
+        embeddings = self.embeddings()
+        generator = torch.Generator().manual_seed(mixed_seed(self.seed, -2 - self._epoch))
+        self.labels = moved_labels(embeddings, self.network.centers.cpu(), generator)
+        self._place_clusters(embeddings, self.labels)
+
+    @torch.no_grad()
+    def judge(self, labels: Tensor, memberships: Tensor) -> tuple[Tensor, Tensor]:
+        """Return how uncertain all rows are, and the routes of the most uncertain ones, both (n,).
+
+        A row is as uncertain as the network, by its membership (n,) in the cluster of its label (n,), or its
+        neighbours, by the share of them in other clusters, whichever is more.
+        """
+        if self.pairs is None:
+            return 1 - memberships, torch.zeros_like(labels)
+        embeddings = self.embeddings()
         clusters = describe(embeddings, labels, self.settings.n_clusters)
-        self.network.centers.copy_(clusters.centers)
-        self.clusters = clusters.to(self.device)
+        evidence = evidence_of_all(embeddings, clusters, self._neighbours_of_all())
+        uncertainty = torch.maximum(1 - memberships, (1 - evidence.votes) / 2)
+        return uncertainty, self._routes_of(uncertainty, evidence, self.options.uncertain, keep_all=True)
+
+    def _routes_of(self, uncertainty: Tensor, evidence: Evidence, share: float, *, keep_all: bool) -> Tensor:
+        """Return the routes (b,) of the most uncertain share of some rows, given the evidence of all of them."""
+        chosen = certainty.most_uncertain(uncertainty, share)
+        false = torch.zeros(len(chosen))
+        rule = routing.false_negative_share if self._router is None else self._router
+        false[chosen] = rule(Evidence(*(values[chosen] for values in evidence)))
+        return routing.routes(false, chosen, keep_all)
 
     def _neighbours_of_all(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         assert self.pairs is not None
@@ -242,17 +309,23 @@ class MVSIBTask:
     # Losses of the stages
 
     def _cluster_terms(
-        self, rows: np.ndarray, embedded: EmbeddedBatch, uncertainty: Tensor, stage: int
+        self, rows: np.ndarray, embedded: EmbeddedBatch, uncertainty: Tensor | None, stage: int
     ) -> dict[str, Tensor]:
-        """Return the losses of rows (b,) with clusters and predicted uncertainties (b,), or this process's parts."""
+        """Return the losses of rows (b,) with clusters, or this process's parts.
+
+        The predicted uncertainties (b,) are None where no loss needs more of the clusters than their labels.
+        """
         curriculum, options = self.curriculum, self.options
+        labels = self.labels_now[torch.from_numpy(rows)].to(self.device)
+        routes = torch.zeros(len(rows), dtype=torch.long, device=self.device)
+        if uncertainty is None:
+            pairs = plain_pairs(embedded, labels)
+            return {"rows": options.row_weight * mean_contrasts(embedded, pairs, options.tau).rows}
         assert self.clusters is not None
-        labels = self.clusters.labels[torch.from_numpy(rows)].to(self.device)
         losses = ClusterLosses(embedded, labels, self.clusters, options, self._measured)
         alike = {"doubt": options.doubt_weight * F.mse_loss(uncertainty, losses.doubt())}
         opening = certainty.gate(uncertainty.detach().mean(), *options.gate, options.gate_window)
         self._measured.add("gate", opening)
-        routes = torch.zeros(len(rows), dtype=torch.long, device=self.device)
         routed = curriculum.routes_rows(self._epoch)
         if routed:
             routes = self._route(rows, uncertainty.detach(), stage)
@@ -278,20 +351,15 @@ class MVSIBTask:
     @torch.no_grad()
     def _route(self, rows: np.ndarray, uncertainty: Tensor, stage: int) -> Tensor:
         """Return the routes of the rows of a batch, and remember them."""
-        options = self.options
-        share = options.uncertain
-        if options.curriculum is not None:
-            since = self._epoch - self.epochs.warmup
-            share = certainty.uncertain_share(since, self.epochs.clusters, options.uncertain)
-        chosen = certainty.most_uncertain(uncertainty, share).cpu()
         if self._evidence is None:
             return torch.zeros(len(rows), dtype=torch.long, device=self.device)
+        share = self.options.uncertain
+        if self.options.curriculum is not None:
+            since = self._epoch - self.epochs.warmup
+            share = certainty.uncertain_share(since, self.epochs.clusters, share)
         numbers = torch.from_numpy(rows)
-        evidence = Evidence(*(values[numbers[chosen]] for values in self._evidence))
-        false = torch.zeros(len(rows))
-        rule = routing.false_negative_share if self._router is None else self._router
-        false[chosen] = rule(evidence)
-        routes = routing.routes(false, chosen, keep_all=stage == 3)
+        evidence = Evidence(*(values[numbers] for values in self._evidence))
+        routes = self._routes_of(uncertainty.cpu(), evidence, share, keep_all=stage == 3)
         self.routes[numbers] = routes.to(torch.int8)
         return routes.to(self.device)
 
