@@ -155,9 +155,15 @@ def machine() -> dict[str, Any]:
     }
 
 
+_PACKAGES = (
+    "clustpy", "evoc", "fast-hdbscan", "imml", "igraph", "leidenalg", "mofapy2", "numba", "pacmap", "pynndescent",
+    "umap-learn",
+)  # fmt: skip
+
+
 def _peer_versions() -> dict[str, str]:
     installed = {}
-    for package in ("clustpy", "imml"):
+    for package in _PACKAGES:
         with suppress(PackageNotFoundError):
             installed[package] = version(package)
     return installed

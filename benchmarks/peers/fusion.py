@@ -1,0 +1,150 @@
+"""Several views as biologists join them: SNF, weighted nearest neighbours, MOFA."""
+
+# n rows, v views, q neighbours, k clusters
+
+from __future__ import annotations
+
+import contextlib
+import io
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from sklearn.cluster import SpectralClustering
+
+from benchmarks.peers.communities import axes, jaccard, neighbours, partition
+from benchmarks.peers.graphs import clustered
+
+
+def snf(
+    tables: Sequence[np.ndarray],
+    mask: np.ndarray,
+    k: int,
+    seed: int,
+    *,
+    n_neighbors: int,
+    mu: float,
+    rounds: int,
+) -> np.ndarray:
+    r"""Return spectral clustering of the fused network of Wang and others (2014), in our own words.
+
+    Each view's affinities P_v pass through the nearest neighbours S_v of that view:
+    :math:`P_v \leftarrow S_v \, \mathrm{mean}_{w \ne v}(P_w) \, S_v^\top`. The mean of two rows is that of the views
+    which both have, so that rows with a view missing take part; with all views present this is the paper's.
+    """
+    n = len(tables[0])
+    seen = [np.outer(mask[:, v], mask[:, v]) for v in range(len(tables))]
+    full = [_affinities(table, mask[:, v], n_neighbors, mu) for v, table in enumerate(tables)]
+    near = [_nearest(affinity, n_neighbors) for affinity in full]
+    state = [_stochastic(affinity) for affinity in full]
+    for _ in range(rounds if len(tables) > 1 else 0):
+        new = []
+        for v in range(len(tables)):
+            others = [w for w in range(len(tables)) if w != v]
+            count = sum(seen[w].astype(np.float32) for w in others)
+            total = sum(state[w] for w in others)
+            mean = np.where(count > 0, total / np.maximum(count, 1), state[v])
+            new.append(_stochastic(near[v] @ mean @ near[v].T))
+        state = new
+    count = sum(some.astype(np.float32) for some in seen)
+    fused = sum(state) / np.maximum(count, 1)
+    fused = (fused + fused.T) / 2 + np.eye(n, dtype=np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return SpectralClustering(k, affinity="precomputed", random_state=seed).fit_predict(fused)
+
+
+def _affinities(table: np.ndarray, present: np.ndarray, q: int, mu: float) -> np.ndarray:
+    """Return exp(-d^2 / (mu e)) with e the mean of d and the mean distances of both rows to their neighbours."""
+    own = table[present].astype(np.float32)
+    norms = np.square(own).sum(axis=1)
+    distances = np.sqrt(np.maximum(norms[:, None] + norms - 2 * own @ own.T, 0))
+    q = min(q, len(own) - 1)
+    mean = np.partition(distances, q, axis=1)[:, 1 : q + 1].mean(axis=1)
+    width = np.maximum((mean[:, None] + mean + distances) / 3, 1e-8)
+    whole = np.zeros((len(table), len(table)), dtype=np.float32)
+    whole[np.ix_(present, present)] = np.exp(-np.square(distances) / (mu * np.square(width)))
+    return whole
+
+
+def _stochastic(affinity: np.ndarray) -> np.ndarray:
+    """Return rows of which one half is the row itself and the others share the rest."""
+    free = affinity.copy()
+    np.fill_diagonal(free, 0)
+    free /= np.maximum(2 * free.sum(axis=1, keepdims=True), 1e-12)
+    np.fill_diagonal(free, 0.5 * (affinity.sum(axis=1) > 0))
+    return (free + free.T) / 2
+
+
+def _nearest(affinity: np.ndarray, q: int) -> np.ndarray:
+    """Return the q largest affinities of each row, with sum one."""
+    q = min(q, len(affinity) - 1)
+    least = np.partition(affinity, -q - 1, axis=1)[:, -q - 1 : -q]
+    near = np.where(affinity > least, affinity, 0)
+    return near / np.maximum(near.sum(axis=1, keepdims=True), 1e-12)
+
+
+def weighted_neighbours(
+    tables: Sequence[np.ndarray], k: int, seed: int, *, n_neighbors: int, n_candidates: int, n_axes: int
+) -> np.ndarray:
+    """Return Leiden communities of weighted nearest neighbours (Hao and others 2021), in our own words.
+
+    A view weighs more for a row whose neighbours in this view predict it better than its neighbours in the others
+    do; the neighbours are those with the largest weighted affinity.
+    """
+    rows = [axes(table, n_axes, seed) for table in tables]
+    found = [neighbours(own, n_candidates, seed) for own in rows]
+    q = min(n_neighbors, len(rows[0]) - 1)
+    nearest = [distances[:, 1] for _, distances in found]
+    width = [np.maximum(distances[:, -1] - distances[:, 1], 1e-8) for _, distances in found]
+    fit = np.empty((len(tables), len(tables), len(rows[0])))
+    for v, own in enumerate(rows):
+        for w, (places, _) in enumerate(found):
+            off = np.linalg.norm(own - own[places[:, 1 : q + 1]].mean(axis=1), axis=1)
+            fit[v, w] = np.exp(-np.maximum(off - nearest[v], 0) / width[v])
+    scores = np.stack([
+        fit[v, v] / (np.mean([fit[v, w] for w in range(len(rows)) if w != v], axis=0) + 1e-4)
+        for v in range(len(rows))
+    ])  # fmt: skip
+    weights = np.exp(np.minimum(scores, 200) - np.minimum(scores, 200).max(axis=0))
+    weights /= weights.sum(axis=0)
+    chosen = np.empty((len(rows[0]), q), dtype=np.int64)
+    for i in range(len(rows[0])):
+        candidates = np.unique(np.concatenate([places[i, 1:] for places, _ in found]))
+        total = np.zeros(len(candidates))
+        for v, own in enumerate(rows):
+            away = np.linalg.norm(own[candidates] - own[i], axis=1)
+            total += weights[v, i] * np.exp(-np.maximum(away - nearest[v][i], 0) / width[v][i])
+        chosen[i] = candidates[np.argsort(-total, kind="stable")[:q]]
+    graph = jaccard(chosen)
+    first, second = graph.nonzero()
+    upper = first < second
+    weight = np.asarray(graph[first[upper], second[upper]]).ravel()
+    return partition(first[upper], second[upper], weight, len(chosen), k, seed, None)
+
+
+def mofa(
+    tables: Sequence[np.ndarray], mask: np.ndarray, k: int, seed: int, *, factors: int, most_columns: int
+) -> np.ndarray:
+    """Return k-means of MOFA's factors (Argelaguet and others 2018) of the most variable columns."""
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from mofapy2.run.entry_point import entry_point
+
+        given = []
+        for v, table in enumerate(tables):
+            columns = np.sort(np.argsort(-table.var(axis=0), kind="stable")[:most_columns])
+            shown = table[:, columns].astype(np.float64)
+            shown = shown[:, shown.std(axis=0) > 0]
+            shown[~mask[:, v]] = np.nan
+            given.append([shown])
+        shape = len(tables[0]) - 1, sum(some[0].shape[1] for some in given)
+        run = entry_point()
+        run.set_data_options(scale_views=True)
+        run.set_data_matrix(given, likelihoods=["gaussian"] * len(given))
+        run.set_model_options(factors=min(factors, *shape))
+        run.set_train_options(iter=1000, convergence_mode="fast", seed=seed, quiet=True)
+        run.build()
+        run.run()
+        found = run.model.nodes["Z"].getExpectation()
+    return clustered(np.asarray(found), k, seed)
