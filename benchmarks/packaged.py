@@ -54,7 +54,7 @@ def _encoded(columns: dict[str, list[Any]], target: str, drop: tuple[str, ...] =
 
 
 def _is_gap(value: Any) -> bool:
-    return value is None or value == "" or value != value  # noqa: PLR0124, nan is not itself
+    return value is None or value == "" or value != value
 
 
 def _from_sklearn(name: str) -> Blocks:

@@ -114,7 +114,7 @@ def _edges(rows: np.ndarray, seed: int, weights: str, q: int) -> dict[str, np.nd
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             graph = fuzzy_simplicial_set(
-                rows, places.shape[1], np.random.RandomState(seed), "euclidean",  # noqa: NPY002, what it takes
+                rows, places.shape[1], np.random.RandomState(seed), "euclidean",
                 knn_indices=places, knn_dists=distances.astype(np.float32),
             )[0]  # fmt: skip
     else:

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
+from scipy import sparse
 from sklearn.cluster import SpectralClustering
 
 from benchmarks.peers.communities import axes, jaccard, neighbours, partition
@@ -44,7 +45,7 @@ def snf(
             count = sum(seen[w].astype(np.float32) for w in others)
             total = sum(state[w] for w in others)
             mean = np.where(count > 0, total / np.maximum(count, 1), state[v])
-            new.append(_stochastic(near[v] @ mean @ near[v].T))
+            new.append(_stochastic((near[v] @ (near[v] @ mean).T).T))
         state = new
     count = sum(some.astype(np.float32) for some in seen)
     fused = sum(state) / np.maximum(count, 1)
@@ -76,12 +77,12 @@ def _stochastic(affinity: np.ndarray) -> np.ndarray:
     return (free + free.T) / 2
 
 
-def _nearest(affinity: np.ndarray, q: int) -> np.ndarray:
+def _nearest(affinity: np.ndarray, q: int) -> sparse.csr_matrix:
     """Return the q largest affinities of each row, with sum one."""
     q = min(q, len(affinity) - 1)
     least = np.partition(affinity, -q - 1, axis=1)[:, -q - 1 : -q]
     near = np.where(affinity > least, affinity, 0)
-    return near / np.maximum(near.sum(axis=1, keepdims=True), 1e-12)
+    return sparse.csr_matrix(near / np.maximum(near.sum(axis=1, keepdims=True), 1e-12))
 
 
 def weighted_neighbours(

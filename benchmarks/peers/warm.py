@@ -22,7 +22,7 @@ def warm_up(peers: Sequence[Peer], *, many: bool) -> None:
         _one_thread()
     for peer in peers:
         for n_rows in (300, MANY_ROWS) if many else (300,):
-            if n_rows <= peer.most_rows:
+            if n_rows == 300 or not peer.several:
                 call(peer, n_rows)
         call(peer, 300, width=40)  # fast_hdbscan has another tree for wide tables
 
