@@ -57,7 +57,7 @@ def peers(
     sets: Annotated[str, typer.Option(help="Names with commas between them; all 45 by default.")] = "",
     methods: Annotated[
         str,
-        typer.Option(help="Peers (or all of today, cheap, dear) and our methods, with commas between them."),
+        typer.Option(help="Peers and our methods, with commas between them, or today, cheap, dear, ours."),
     ] = "",
     seeds: int = 3,
     rates: Annotated[str, typer.Option(help="Shares of incomplete rows, with commas between them.")] = "0",
@@ -73,6 +73,16 @@ def peers(
     shares = [float(rate) for rate in rates.split(",")]
     chosen = methods.split(",") if methods else []
     run_peers(names, chosen, range(seeds), data, rates=shares, limit=limit, retry=retry, tag=tag)
+
+
+@app.command()
+def compiling(
+    methods: Names = "UMAP 10-d + k-means,PaCMAP + k-means,Leiden for k,EVoC,fast_hdbscan",
+) -> None:
+    """CPU seconds that numba takes at the first call of a peer, with no compiled code on disk."""
+    from benchmarks.peers.warm import run_compiling
+
+    run_compiling(methods.split(","))
 
 
 @app.command()
@@ -354,7 +364,7 @@ def answers(
     """ACC after ten answers of a scripted user: asked by the page, and drawn at random."""
     from benchmarks.answers import run_answers
 
-    run_answers(name, method, range(seeds), data, json.loads(params))
+    run_answers(named(name)[0], method, range(seeds), data, json.loads(params))
 
 
 @app.command()

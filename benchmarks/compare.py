@@ -88,10 +88,8 @@ GROUPS = {"today": TODAY, "cheap": CHEAP, "dear": DEAR}
 
 def usual_methods(n_views: int) -> list[str]:
     """Return our methods and the peers for so many views, cheap ones first."""
-    today, cheap, dear = (
-        [peer.name for peer in some if n_views > 1 or not peer.several] for some in (TODAY, CHEAP, DEAR)
-    )
-    return [*cheap, *today, *OURS["several" if n_views > 1 else "one"], *dear]
+    names = _expanded(["cheap", "today", "ours", "dear"], n_views)
+    return [name for name in names if n_views > 1 or name not in PEERS or not PEERS[name].several]
 
 
 def _cases(
@@ -104,7 +102,7 @@ def _cases(
         sizes[name] = (views.n_rows, views.n_views)
     for seed in seeds:
         for name, (n_rows, n_views) in sorted(sizes.items(), key=itemgetter(1)):
-            for method in _expanded(methods) or usual_methods(n_views):
+            for method in _expanded(methods, n_views) or usual_methods(n_views):
                 if n_views == 1 and method in PEERS and PEERS[method].several:
                     continue
                 for rate in rates if n_views > 1 else (0.0,):
@@ -113,11 +111,11 @@ def _cases(
                     yield {**case, "missing": rate, **({} if scale == "unit" else {"scale": scale})}
 
 
-def _expanded(methods: Sequence[str]) -> list[str]:
-    """Return the methods, each group with all of its peers."""
-    return [
-        peer.name if isinstance(peer, Peer) else peer for name in methods for peer in GROUPS.get(name, [name])
-    ]
+def _expanded(methods: Sequence[str], n_views: int) -> list[str]:
+    """Return the methods, each group with all of its peers, "ours" with our methods for so many views."""
+    groups: dict[str, Sequence[str]] = {"ours": OURS["several" if n_views > 1 else "one"]}
+    groups |= {name: [peer.name for peer in some] for name, some in GROUPS.items()}
+    return [method for name in methods for method in groups.get(name, [name])]
 
 
 def _method(name: str) -> dict[str, Any]:

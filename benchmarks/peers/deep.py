@@ -52,15 +52,15 @@ def _unit_columns(tables: Sequence[np.ndarray]) -> np.ndarray:
     return rows / np.sqrt(np.mean(np.square(rows)))
 
 
-def codes(tables: np.ndarray, n_code: int, seed: int) -> np.ndarray:
+def codes(table: np.ndarray, n_code: int, seed: int) -> np.ndarray:
     """Return the codes of an auto-encoder that is trained as long as the others before they have clusters."""
-    usual, rows = PCX().get_params(), _unit_columns([tables]).astype(np.float32)
+    usual, rows = PCX().get_params(), _unit_columns([table]).astype(np.float32)
     epochs = round(_PRETRAINING * auto_epochs(math.ceil(len(rows) / usual["batch_size"])))
     torch.manual_seed(seed)
     layers = [rows.shape[1], *usual["hidden"], n_code]
     network = neural_networks.FeedforwardAutoencoder(layers)
-    loaders = _loader(rows, usual["batch_size"], True, seed)
-    network.fit(n_epochs=epochs, optimizer_params={"lr": 1e-3}, dataloader=loaders)
+    loader = _loader(rows, usual["batch_size"], True, seed)
+    network.fit(n_epochs=epochs, optimizer_params={"lr": 1e-3}, dataloader=loader)
     network.eval()
     with torch.no_grad():
         return network.encode(torch.from_numpy(rows)).numpy()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.peers.communities import axes
+from benchmarks.peers.knn import axes
 
 _AXES = 50
 

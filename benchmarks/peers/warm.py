@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import io
+import json
 import os
 import sys
+import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from benchmarks.peers import Peer
+from benchmarks.peers import Peer, find_peer
+from benchmarks.records import measured_apart, record_cases
 
 MANY_ROWS = 4100
 """From here on UMAP searches neighbours by another code, which is compiled as well."""
@@ -45,3 +52,31 @@ def call(peer: Peer, n_rows: int, *, width: int = 6, seed: int = 0) -> None:
     tables = [(c[kind] + z).astype(np.float32) for c, z in zip(centres, noise, strict=True)]
     given = (tables, np.ones((n_rows, 2), dtype=bool)) if peer.gaps else (tables,)
     peer.load()(*given, 3, seed, **peer.settings)
+
+
+def run_compiling(names: Sequence[str]) -> None:
+    """Record the CPU seconds of a first call with no compiled code on disk, import included, and of a second one."""
+
+    def measure(case: dict[str, Any]) -> dict[str, float]:
+        with tempfile.TemporaryDirectory() as empty:
+            return measured_apart(
+                "-m", __name__, case["method"], env={**os.environ, "NUMBA_CACHE_DIR": empty}
+            )
+
+    record_cases("compiling", [{"method": find_peer(name).name} for name in names], measure)
+
+
+def _measure(name: str) -> None:
+    """Print what `run_compiling` reads."""
+    _one_thread()
+    peer, seconds = find_peer(name), []
+    for seed in range(2):
+        started = time.process_time()
+        with contextlib.redirect_stdout(io.StringIO()):
+            call(peer, 300, seed=seed)
+        seconds.append(round(time.process_time() - started, 2))
+    print(json.dumps({"cpu_seconds": seconds[0], "again": seconds[1]}))
+
+
+if __name__ == "__main__":
+    _measure(sys.argv[1])
