@@ -85,7 +85,7 @@ def head_to_head(by_data: Standings, mine: str = MINE) -> str:
             if not pairs:
                 cells += ["", ""]
                 continue
-            gaps = [paired(ours, theirs).mean for ours, theirs in pairs]
+            gaps = [round(paired(ours, theirs).mean, 6) for ours, theirs in pairs]
             won, lost = sum(gap > LEVEL for gap in gaps), sum(gap < -LEVEL for gap in gaps)
             cells += [str(Figure.of(gaps)), f"{won} / {len(gaps) - won - lost} / {lost}"]
             ratios += [theirs.cpu_seconds / max(ours.cpu_seconds, 0.01) for ours, theirs in pairs]
