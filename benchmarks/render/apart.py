@@ -8,7 +8,7 @@ from benchmarks.render.figures import Figure, amount, grouped, made_by, newest, 
 from benchmarks.render.standing import ended, failed, standings
 from benchmarks.sets import CHOSEN, FRESH, LARGE, SETS
 
-COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks peers --seeds 5"
+COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks peers --seeds 3"
 
 
 def missing() -> str:
@@ -58,14 +58,14 @@ def large() -> str:
         rows.append([name, f"{some[0]['rows']:,}", shown, str(figure), str(figure.runs), *map(amount, costs)])
     rows.sort(key=lambda row: (row[0], -float(row[3].split(" ")[0])))
     headers = ("data", "rows", "method", "ACC", "seeds", "CPU s", "peak MB")
-    return (
-        table(headers, rows) + "\n" + made_by(f"{COMMAND} --sets mnist,fashion --seeds 1", of=[*runs, *alone])
-    )
+    return table(headers, rows) + "\n" + made_by(f"{COMMAND} --sets mnist,fashion", of=[*runs, *alone])
 
 
 def compiling() -> str:
     """Return what the first call of a process costs before its own work, with no compiled code on disk."""
     runs = read_records("compiling")
+    if not runs:
+        return "Not measured yet.\n\n" + made_by("python -m benchmarks compiling")
     rows = [[record["method"], amount(record["cpu_seconds"]), amount(record["again"])] for record in runs]
     text = "CPU seconds of import and first call on 300 rows with nothing compiled on disk, and of a second call.\n\n"
     return (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.render.figures import Figure, amount, short, table
-from benchmarks.render.standing import BLOCKS, LEVEL, Standing, Standings, find, frontier, paired
+from benchmarks.render.standing import BLOCKS, LEVEL, Standing, Standings, counted, find, frontier, paired
 from benchmarks.sets import SETS
 
 MINE = "GraphClustering"
@@ -20,8 +20,8 @@ def by_kind(by_data: Standings, mine: str = MINE) -> str:
     """
     rows = []
     for kind in dict.fromkeys(data.kind for data in SETS.values()):
-        for block, names in BLOCKS.items():
-            own = [name for name in names if SETS[name].kind == kind and find(by_data[name], mine)]
+        for block in BLOCKS:
+            own = [n for n in counted(by_data, block) if SETS[n].kind == kind and find(by_data[n], mine)]
             if not own:
                 continue
             ours = [_found(by_data, name, mine) for name in own]
@@ -106,8 +106,8 @@ def policies(by_data: Standings) -> str:
     methods = dict.fromkeys(s.method for some in by_data.values() for s in some)
     for method in methods:
         cells, whole = [], False
-        for names in BLOCKS.values():
-            own = [name for name in names if SETS[name].kind != "several views"]
+        for block in BLOCKS:
+            own = [name for name in counted(by_data, block) if SETS[name].kind != "several views"]
             found = [(name, one) for name in own if (one := find(by_data[name], method))]
             complete = bool(found) and len(found) == len(own)
             whole = whole or complete

@@ -138,6 +138,11 @@ def is_measured(methods: Sequence[Standing]) -> bool:
     return best(methods, ours=True) is not None and any(standing.method in _TODAY for standing in methods)
 
 
+def counted(by_data: Standings, block: str) -> list[str]:
+    """Return the data sets of a block that count: those measured beside what people run today."""
+    return [name for name in BLOCKS[block] if is_measured(by_data[name])]
+
+
 def is_level(methods: Sequence[Standing]) -> bool:
     """Return whether no peer is more than half a point ahead of our best method."""
     return is_measured(methods) and lead(methods) >= -LEVEL
