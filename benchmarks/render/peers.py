@@ -90,6 +90,17 @@ WHY = """What runs of GraphClustering with one thing changed showed (one seed, n
 """
 
 
+LEFT = """## What was not measured
+
+- N2D, and the deep peers of clustpy and imml's methods on fresh sets; our methods other than GraphClustering there.
+- A million rows, and seventy thousand rows for the peers that people run today; missing views for SNF, MOFA and UMAP.
+- snfpy 0.2.2 fails with scikit-learn 1.9 (`check_array() got an unexpected keyword argument 'force_all_finite'`), so
+  SNF is in our own words. aeon cannot be installed beside the pinned versions (pip ends at a package that refuses
+  Python 3.11), so its time series come from sktime, which has the same files.
+- Fresh sets have two or three seeds, the peers of today on chosen sets one.
+"""
+
+
 def page() -> str:
     """Return the page."""
     by_data = standings()
