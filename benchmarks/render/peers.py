@@ -134,6 +134,7 @@ def page() -> str:
         apart.compiling(),
         "## What did not end\n",
         apart.failures(),
+        LEFT,
         "## The data\n",
         apart.sources(),
     ]
