@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ROOT := $(shell test "$$(id -u)" = 0 || echo sudo)
 
-# `make bench`: built-in data, all methods and peers, three seeds, in two processes; a table each.
-BENCH_SETS := digits multiview-digits
+# `make bench`: data inside packages, our methods and the peers that people run, three seeds, in two processes; a table each.
+BENCH_SETS := iris,wine,digits motions,multiview-digits
+BENCH_METHODS := today,cheap,ours
 
 .PHONY: demo test check oldest docs picture browser bench faults clean
 
@@ -47,10 +48,10 @@ bench: $(VENV)/.bench
 	$(MAKE) -j2 $(BENCH_SETS:%=bench-%)
 
 bench-%: $(VENV)/.bench
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks peers --sets $* --seeds 3 --limit 150 --tag bench
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks peers --sets $* --methods $(BENCH_METHODS) --seeds 3 --limit 150 --tag bench
 
 $(VENV)/.bench: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench,bench-gpl]'
 	touch $@
 
 $(READY): pyproject.toml constraints.txt

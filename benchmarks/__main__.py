@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from benchmarks.sets import DEFAULT_FOLDER, LABELLED, SEVERAL, SINGLE
+from benchmarks.sets import CHOSEN, DEFAULT_FOLDER, FRESH, LABELLED, SEVERAL, SINGLE, named
 from coterie.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -22,12 +22,14 @@ Method = Annotated[str, typer.Option(help="See coterie methods.")]
 
 EVERY_METHOD = "pcx,sscnet,mvsib,largemvcnet,fucsmf"
 SPECTRAL = "digits,usps,coil20,mnist-10k"
-BOTH = ",".join(data.name for data in (*SEVERAL, *SINGLE))
+BOTH = ",".join(data.name for data in CHOSEN)
+EVERY = ",".join(data.name for data in (*FRESH, *CHOSEN))
 HELD_OUT = (
-    "digits,usps,coil20,yaleb,mnist-10k,letter,msrc_v1,bbcsport,orl_4view,leaves100,mnist_usps_mv,hdigit"
+    "digits,usps,coil20,yaleb,mnist-10k,letter,msrc_v1,bbcsport,orl_4view,leaves100,mnist_usps_mv,hdigit,"
+    "prokaryotic,3sources,ccv_20d"
 )
 CHECKED = "digits,usps,coil20,yaleb,mnist-10k,msrc_v1,bbcsport,orl_4view,leaves100,hdigit"
-UNEVEN = "digits,usps,coil20,har,mnist-10k,msrc_v1,orl_4view,mnist_usps_mv,hdigit"
+UNEVEN = "digits,usps,coil20,har-561,mnist-10k,msrc_v1,orl_4view,mnist_usps_mv,hdigit"
 SEMI_SUPERVISED = ",".join(LABELLED)
 SMALL = ",".join(data.name for data in SEVERAL if data.name not in ("cora", "ccv_20d", "hdigit"))
 
@@ -47,15 +49,16 @@ def accuracy(
     from benchmarks.accuracy import run_accuracy
 
     usual = {"largemvcnet": SEVERAL, "mvsib": SEVERAL, "graphclustering": (*SINGLE, *SEVERAL)}
-    names = sets.split(",") if sets else [chosen.name for chosen in usual.get(method, SINGLE)]
+    names = named(sets) if sets else [chosen.name for chosen in usual.get(method, SINGLE)]
     run_accuracy(method, names, range(seeds), data, tag=tag, params=json.loads(params))
 
 
 @app.command()
 def peers(
-    sets: Annotated[str, typer.Option(help="Names with commas between them; all 18 by default.")] = "",
+    sets: Annotated[str, typer.Option(help="Names with commas between them; all 45 by default.")] = "",
     methods: Annotated[
-        str, typer.Option(help="Peers and our methods, with commas between them; all by default.")
+        str,
+        typer.Option(help="Peers and our methods, with commas between them, or today, cheap, dear, ours."),
     ] = "",
     seeds: int = 3,
     rates: Annotated[str, typer.Option(help="Shares of incomplete rows, with commas between them.")] = "0",
@@ -67,7 +70,7 @@ def peers(
     """Our methods and their peers on the same rows: scores, seconds and memory; resumable."""
     from benchmarks.compare import run_peers
 
-    names = (sets or BOTH).split(",")
+    names = named(sets or EVERY)
     shares = [float(rate) for rate in rates.split(",")]
     chosen = methods.split(",") if methods else []
     run_peers(names, chosen, range(seeds), data, rates=shares, limit=limit, retry=retry, tag=tag)
@@ -82,11 +85,21 @@ def files() -> None:
 
 
 @app.command()
+def compiling(
+    methods: Names = "UMAP 10-d + k-means,PaCMAP + k-means,Leiden for k,EVoC,fast_hdbscan",
+) -> None:
+    """CPU seconds that numba takes at the first call of a peer, with no compiled code on disk."""
+    from benchmarks.peers.warm import run_compiling
+
+    run_compiling(methods.split(","))
+
+
+@app.command()
 def neighbours(sets: Names = "mnist,fashion", data: Data = DEFAULT_FOLDER) -> None:
     """Recall and CPU seconds of approximate against exact neighbour search."""
     from benchmarks.graph import run_neighbours
 
-    run_neighbours(sets.split(","), data)
+    run_neighbours(named(sets), data)
 
 
 @app.command("graph-rows")
@@ -94,7 +107,7 @@ def graph_rows(sets: Names = HELD_OUT, seeds: int = 3, data: Data = DEFAULT_FOLD
     """GraphClustering: ACC of fitted and of held-out rows."""
     from benchmarks.graph import run_graph_rows
 
-    run_graph_rows(sets.split(","), range(seeds), data)
+    run_graph_rows(named(sets), range(seeds), data)
 
 
 @app.command("graph-uneven")
@@ -102,7 +115,7 @@ def graph_uneven(sets: Names = UNEVEN, seeds: int = 3, data: Data = DEFAULT_FOLD
     """GraphClustering: ACC for classes of very different sizes, against k-means."""
     from benchmarks.graph import run_graph_uneven
 
-    run_graph_uneven(sets.split(","), range(seeds), data)
+    run_graph_uneven(named(sets), range(seeds), data)
 
 
 @app.command("graph-growth")
@@ -122,7 +135,7 @@ def graph_confidence(sets: Names = CHECKED, seeds: int = 1, data: Data = DEFAULT
     """GraphClustering: share of correct rows at each level of confidence."""
     from benchmarks.graph import run_reliability
 
-    run_reliability(sets.split(","), range(seeds), data)
+    run_reliability(named(sets), range(seeds), data)
 
 
 @app.command()
@@ -156,7 +169,7 @@ def missing(
     """ACC as views go missing, against k-means on mean-imputed views."""
     from benchmarks.views import run_missing
 
-    run_missing(sets.split(","), range(seeds), data, method)
+    run_missing(named(sets), range(seeds), data, method)
 
 
 @app.command()
@@ -170,7 +183,7 @@ def robustness(
     """ACC with random neighbours, and with noise added to the first view."""
     from benchmarks.robustness import run_robustness
 
-    run_robustness(method, sets.split(","), range(seeds), data, json.loads(params))
+    run_robustness(method, named(sets), range(seeds), data, json.loads(params))
 
 
 @app.command()
@@ -184,7 +197,7 @@ def imbalance(
     """Recall of three classes cut to 5 % of their rows, and ACC of the others."""
     from benchmarks.robustness import run_imbalance
 
-    run_imbalance(method, sets.split(","), range(seeds), data, json.loads(params))
+    run_imbalance(method, named(sets), range(seeds), data, json.loads(params))
 
 
 @app.command()
@@ -192,7 +205,7 @@ def corruption(sets: Names = SMALL, seeds: int = 3, data: Data = DEFAULT_FOLDER)
     """ACC of LargeMvCNet with a tenth of one view replaced by noise, with and without the noise term."""
     from benchmarks.views import run_corruption
 
-    run_corruption(sets.split(","), range(seeds), data)
+    run_corruption(named(sets), range(seeds), data)
 
 
 @app.command()
@@ -241,7 +254,7 @@ def new_rows(sets: Names = SPECTRAL, seeds: int = 3, data: Data = DEFAULT_FOLDER
     """ACC of SSCNet on a fifth of the rows that was held out."""
     from benchmarks.subspaces import run_new_rows
 
-    run_new_rows(sets.split(","), range(seeds), data)
+    run_new_rows(named(sets), range(seeds), data)
 
 
 @app.command()
@@ -249,7 +262,7 @@ def spectral(sets: Names = SPECTRAL, seeds: int = 1, data: Data = DEFAULT_FOLDER
     """SSCNet against exact spectral clustering, and the trace of its eigen-layers against the optimum."""
     from benchmarks.subspaces import run_spectral
 
-    run_spectral(sets.split(","), range(seeds), data)
+    run_spectral(named(sets), range(seeds), data)
 
 
 @app.command()
@@ -275,7 +288,7 @@ def labels(
     """Accuracy of FUCSMF on unlabelled rows, against LabelSpreading and the harmonic solution."""
     from benchmarks.labels import run_labels
 
-    run_labels(sets.split(","), draws, data, tag=tag, params=json.loads(params))
+    run_labels(named(sets), draws, data, tag=tag, params=json.loads(params))
 
 
 @app.command()
@@ -332,7 +345,7 @@ def choosing(sets: Names = BOTH, data: Data = DEFAULT_FOLDER) -> None:
     """Compare what coterie recommends for each set with the most accurate method on record."""
     from benchmarks.choosing import run_choosing
 
-    run_choosing(sets.split(","), data)
+    run_choosing(named(sets), data)
 
 
 @app.command()
@@ -344,7 +357,7 @@ def counting(
     """Compare the number of clusters that choose_k says with the number of classes."""
     from benchmarks.choosing import run_counting
 
-    run_counting(sets.split(","), range(seeds), data)
+    run_counting(named(sets), range(seeds), data)
 
 
 @app.command()
@@ -360,7 +373,7 @@ def answers(
     """ACC after ten answers of a scripted user: asked by the page, and drawn at random."""
     from benchmarks.answers import run_answers
 
-    run_answers(name, method, range(seeds), data, json.loads(params))
+    run_answers(named(name)[0], method, range(seeds), data, json.loads(params))
 
 
 @app.command()

@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import time
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +16,18 @@ import numpy as np
 
 from benchmarks.accuracy import settings_of
 from benchmarks.forked import forked
-from benchmarks.peers import CHEAP, DEAR, PEERS, Peer, find_peer
+from benchmarks.peers import CHEAP, DEAR, PEERS, TODAY, Peer, find_peer
+from benchmarks.peers.kept import FOLDER, charged
+from benchmarks.peers.warm import MANY_ROWS, warm_up
 from benchmarks.records import (
     add_record,
-    is_recorded,
     machine,
     measured,
     print_means,
     read_records,
     write_records,
 )
-from benchmarks.sets import SETS, unit_tables
+from benchmarks.sets import SETS, scaled_tables
 from coterie import amputate, as_views
 from coterie.data import Views
 from coterie.errors import InputError
@@ -31,7 +35,10 @@ from coterie.methods.registry import METHODS, find_method
 from coterie.metrics import accuracy, score_all
 
 TAG = "peers"
-OURS = {"one": ("LargeMvCNet", "PCX", "SSCNet"), "several": ("LargeMvCNet", "MVSIB")}
+OURS = {
+    "one": ("GraphClustering", "LargeMvCNet", "PCX", "SSCNet"),
+    "several": ("GraphClustering", "LargeMvCNet", "MVSIB"),
+}
 
 
 def run_peers(
@@ -49,25 +56,40 @@ def run_peers(
 
     A run that failed has a record too, which says why; `retry` forgets those first.
     """
-    cases = list(_cases(names, methods, seeds, folder, rates))
-    if retry:
-        again = [r for r in read_records(tag) if "failed" in r and any(c.items() <= r.items() for c in cases)]
-        write_records(tag, [record for record in read_records(tag) if record not in again])
-    todo = [case for case in cases if not is_recorded(tag, case)]
-    print(f"{len(cases) - len(todo)} of {len(cases)} are recorded", flush=True)
-    started = time.perf_counter()
-    for done, case in enumerate(todo, start=1):
-        result = _measure(case, folder, limit)
-        add_record(tag, {**case, **result, "machine": machine()})
-        left = (time.perf_counter() - started) / done * (len(todo) - done)
-        print(f"[{done}/{len(todo)}, about {left / 60:.0f} min left] {_line(case, result)}", flush=True)
+    with tempfile.TemporaryDirectory() as shared:
+        os.environ[FOLDER] = shared
+        cases = list(_cases(names, methods, seeds, folder, rates))
+        if retry:
+            _forget_failures(cases, tag)
+        known = read_records(tag)
+        todo = [case for case in cases if not any(case.items() <= record.items() for record in known)]
+        print(f"{len(cases) - len(todo)} of {len(cases)} are recorded", flush=True)
+        asked = {case["method"] for case in todo}
+        compiled = [peer for peer in PEERS.values() if peer.compiled and peer.name in asked]
+        warm_up(compiled, many=any(case["rows"] >= MANY_ROWS for case in todo))
+        started = time.perf_counter()
+        for done, case in enumerate(todo, start=1):
+            result = _measure(case, folder, limit)
+            add_record(tag, {**case, **result, "machine": machine()})
+            left = (time.perf_counter() - started) / done * (len(todo) - done)
+            print(f"[{done}/{len(todo)}, about {left / 60:.0f} min left] {_line(case, result)}", flush=True)
+        del os.environ[FOLDER]
     print_peers(tag, names)
+
+
+def _forget_failures(cases: Sequence[dict[str, Any]], tag: str) -> None:
+    again = [r for r in read_records(tag) if "failed" in r and any(c.items() <= r.items() for c in cases)]
+    write_records(tag, [record for record in read_records(tag) if record not in again])
+
+
+GROUPS = {"today": TODAY, "cheap": CHEAP, "dear": DEAR}
+"""Names of several peers at once."""
 
 
 def usual_methods(n_views: int) -> list[str]:
     """Return our methods and the peers for so many views, cheap ones first."""
-    cheap, dear = ([peer.name for peer in some if n_views > 1 or not peer.several] for some in (CHEAP, DEAR))
-    return [*cheap, *OURS["several" if n_views > 1 else "one"], *dear]
+    names = _expanded(["cheap", "today", "ours", "dear"], n_views)
+    return [name for name in names if n_views > 1 or name not in PEERS or not PEERS[name].several]
 
 
 def _cases(
@@ -79,13 +101,21 @@ def _cases(
         views, _ = SETS[name].load(folder)
         sizes[name] = (views.n_rows, views.n_views)
     for seed in seeds:
-        for name, (n_rows, n_views) in sizes.items():
-            for method in methods or usual_methods(n_views):
+        for name, (n_rows, n_views) in sorted(sizes.items(), key=itemgetter(1)):
+            for method in _expanded(methods, n_views) or usual_methods(n_views):
                 if n_views == 1 and method in PEERS and PEERS[method].several:
                     continue
                 for rate in rates if n_views > 1 else (0.0,):
                     case = {"data": name, "rows": n_rows, **_method(method), "seed": seed}
-                    yield {**case, "missing": rate}
+                    scale = SETS[name].scale
+                    yield {**case, "missing": rate, **({} if scale == "unit" else {"scale": scale})}
+
+
+def _expanded(methods: Sequence[str], n_views: int) -> list[str]:
+    """Return the methods, each group with all of its peers, "ours" with our methods for so many views."""
+    groups: dict[str, Sequence[str]] = {"ours": OURS["several" if n_views > 1 else "one"]}
+    groups |= {name: [peer.name for peer in some] for name, some in GROUPS.items()}
+    return [method for name in methods for method in groups.get(name, [name])]
 
 
 def _method(name: str) -> dict[str, Any]:
@@ -102,7 +132,7 @@ def _measure(case: dict[str, Any], folder: Path, limit: int) -> dict[str, Any]:
     peer = PEERS.get(case["method"])
     if peer is not None and case["rows"] > peer.most_rows:
         return {"failed": f"needs rows times rows: more than {peer.most_rows:,} rows"}
-    return forked(fit_one, case, folder, limit=limit)
+    return forked(fit_one, case, folder, limit=limit, compiled=peer is not None and peer.compiled)
 
 
 def _line(case: dict[str, Any], result: dict[str, Any]) -> str:
@@ -124,7 +154,8 @@ def fit_one(case: dict[str, Any], folder: Path) -> dict[str, Any]:
         with measured() as costs:
             labels = model.fit(given).labels_
     else:
-        labels, costs = _peer_labels(PEERS[case["method"]], views, mask, k, seed)
+        peer, scale = PEERS[case["method"]], case.get("scale", "unit")
+        labels, costs = _peer_labels(peer, views, mask, scale, k, seed)
     return {
         "scores": scores_of(truth, labels),
         "used_clusters": len(np.unique(labels[labels >= 0])),
@@ -134,11 +165,11 @@ def fit_one(case: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _peer_labels(
-    peer: Peer, views: Views, mask: np.ndarray, k: int, seed: int
+    peer: Peer, views: Views, mask: np.ndarray, scale: str, k: int, seed: int
 ) -> tuple[np.ndarray, dict[str, float]]:
     run = peer.load()
-    with measured() as costs:
-        tables = unit_tables(views, mask)
+    with charged() as costs:
+        tables = scaled_tables(views, mask, scale)
         given = (tables, mask) if peer.gaps else (tables,)
         labels = np.asarray(run(*given, k, seed, **peer.settings))
     if len(labels) != views.n_rows:

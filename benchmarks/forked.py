@@ -13,14 +13,17 @@ from pathlib import Path
 from typing import Any
 
 
-def forked(work: Callable[..., dict[str, Any]], *arguments: Any, limit: int) -> dict[str, Any]:
+def forked(
+    work: Callable[..., dict[str, Any]], *arguments: Any, limit: int, compiled: bool = False
+) -> dict[str, Any]:
     """Return what the work returns, or {"failed": why}.
 
-    The process comes from a server that has imported torch and scikit-learn once and has computed nothing. Its peak
-    of memory counts from its start.
+    The process comes from a server that has imported torch and scikit-learn once and has computed nothing; or, for
+    work that this process has `compiled`, from this process. Its peak of memory counts from its start.
     """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["benchmarks.compare"])
+    context = multiprocessing.get_context("fork" if compiled else "forkserver")
+    if not compiled:
+        context.set_forkserver_preload(["benchmarks.compare", "benchmarks.peers.classic", "coterie"])
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_run, args=(sender, work, arguments, limit))
     process.start()

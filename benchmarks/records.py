@@ -38,18 +38,21 @@ def read_records(name: str) -> list[dict[str, Any]]:
 
 def write_records(name: str, records: list[dict[str, Any]]) -> None:
     """Write all the records of a file."""
-    lines = []
-    for record in records:
-        block = dict(record["machine"])
-        results = {key: value for key, value in record.items() if key != "machine"}
-        lines.append({**results, "commit": block.pop("commit"), "machine": _machine_id(block)})
-    _write_lines(name, lines)
+    _write_lines(name, [_line(record) for record in records])
 
 
 def add_record(name: str, record: dict[str, Any]) -> None:
     """Add one record to a file; several processes may do so at once."""
-    with _locked(name):
-        write_records(name, [*read_records(name), record])
+    line = json.dumps(_line(record)) + "\n"
+    with _locked(name), (RESULTS / f"{name}.jsonl").open("a") as file:
+        file.write(line)
+
+
+def _line(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record as it is stored: its commit, and the id of its machine."""
+    block = dict(record["machine"])
+    results = {key: value for key, value in record.items() if key != "machine"}
+    return {**results, "commit": block.pop("commit"), "machine": _machine_id(block)}
 
 
 def save_record(name: str, record: dict[str, Any]) -> None:
@@ -155,9 +158,15 @@ def machine() -> dict[str, Any]:
     }
 
 
+_PACKAGES = (
+    "clustpy", "evoc", "fast-hdbscan", "imml", "igraph", "leidenalg", "mofapy2", "numba", "pacmap", "pynndescent",
+    "umap-learn",
+)  # fmt: skip
+
+
 def _peer_versions() -> dict[str, str]:
     installed = {}
-    for package in ("clustpy", "imml"):
+    for package in _PACKAGES:
         with suppress(PackageNotFoundError):
             installed[package] = version(package)
     return installed

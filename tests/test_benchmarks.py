@@ -13,6 +13,7 @@ from benchmarks import (
     files,
     graph,
     labels,
+    packaged,
     records,
     robustness,
     sets,
@@ -67,6 +68,48 @@ def test_a_machine_is_written_once_and_a_record_names_it_and_its_commit(results)
 def test_a_missing_data_set_is_one_sentence(results, tmp_path):
     with pytest.raises(InputError, match=r"usps\.npz is not there; give --data"):
         run_accuracy("pcx", ["usps"], [0], tmp_path, tag="try", params=SHORT)
+
+
+def test_names_of_before_are_understood_and_unknown_ones_named():
+    assert sets.named("har,usps,reuters") == ["har-561", "usps", "reuters-top10"]
+    with pytest.raises(InputError, match="no data set 'hra'; the data sets are: "):
+        sets.named("usps,hra")
+
+
+def test_every_fresh_set_has_a_loader_a_source_and_a_scaling():
+    assert {data.name for data in sets.FRESH} == set(packaged.LOADERS)
+    assert all(data.source and data.scale in ("unit", "standard", "raw") for data in sets.FRESH)
+    assert not any(data.fresh for data in sets.CHOSEN)
+
+
+def test_a_table_is_encoded_as_a_plain_user_would():
+    columns = {
+        "kind": ["a", "b", "a", "b"],
+        "width": [1.0, 2.0, float("nan"), 4.0],
+        "colour": ["r", "g", "r", "r"],
+    }
+    (block,), truth = packaged._encoded({**columns, "number": [7, 8, 9, 10]}, "kind", drop=("number",))
+    np.testing.assert_array_equal(block, [[1, 0, 1], [2, 1, 0], [4, 0, 1]])
+    assert truth.tolist() == [0, 1, 1]
+
+
+def test_a_set_inside_a_package_is_loaded_and_what_is_not_installed_is_named(tmp_path):
+    views, truth = sets.SETS["iris"].load(tmp_path)
+    assert (views.n_rows, views.dims) == (150, (4,))
+    assert np.bincount(truth).tolist() == [50, 50, 50]
+    with pytest.raises(InputError, match="no_such_package is not installed: pip install"):
+        packaged._folder("no_such_package")
+
+
+def test_time_series_of_several_variables_are_views(tmp_path, monkeypatch):
+    folder = tmp_path / "datasets" / "data" / "Tiny"
+    folder.mkdir(parents=True)
+    for half in ("TRAIN", "TEST"):
+        (folder / f"Tiny_{half}.ts").write_text("@classLabel true a b\n@data\n1,2,3:4,5,6:b\n0,0,0:1,1,1:a\n")
+    monkeypatch.setattr(packaged, "_folder", lambda package: tmp_path)
+    blocks, truth = packaged._series("Tiny")
+    assert [block.shape for block in blocks] == [(4, 3), (4, 3)]
+    assert truth.tolist() == [1, 0, 1, 0]
 
 
 def test_the_work_of_an_epoch_is_counted_by_its_products():

@@ -10,10 +10,13 @@ import torch
 from benchmarks import compare, limit, peers, records, scaling
 from benchmarks.forked import forked
 from benchmarks.making import make
-from benchmarks.peers import CHEAP, PEERS, find_peer, torchvision
+from benchmarks.peers import CHEAP, PEERS, TODAY, Peer, find_peer, kept, torchvision, warm
 from benchmarks.peers.coregularised import gaussian_kernel
+from benchmarks.peers.knn import jaccard, neighbours
 from benchmarks.peers.lmvsc import mixtures
-from benchmarks.sets import unit_tables
+from benchmarks.peers.snf import snf
+from benchmarks.peers.wnn import weighted_neighbours
+from benchmarks.sets import scaled_tables, unit_tables
 
 from coterie import PCX, as_views
 from coterie.engine.loop import Loop
@@ -50,6 +53,91 @@ def test_views_have_unit_rows_and_their_mean_where_they_are_missing():
     first, second = unit_tables(as_views(tables), mask)
     np.testing.assert_allclose(np.linalg.norm(first, axis=1), 1, rtol=1e-5)
     np.testing.assert_allclose(second[:10], np.tile(second[10:].mean(axis=0), (10, 1)), atol=1e-6)
+
+
+def test_columns_are_standardised_or_left_as_they_are_up_to_one_factor():
+    tables, _ = planted()
+    tables[0][:, 0] *= 1000
+    views, mask = as_views(tables), np.ones((120, 2), dtype=bool)
+    first = scaled_tables(views, mask, "standard")[0]
+    np.testing.assert_allclose(first.mean(axis=0), 0, atol=1e-5)
+    np.testing.assert_allclose(first.std(axis=0), first.std(axis=0)[0], rtol=1e-4)
+    factor = scaled_tables(views, mask, "raw")[0] / tables[0]
+    np.testing.assert_allclose(factor, factor[0, 0], rtol=1e-4)
+
+
+def test_the_jaccard_graph_is_that_of_neighbours_in_common():
+    places = neighbours(planted()[0][0], 6, 0)[0][:, 1:]
+    graph, sets = jaccard(places).toarray(), [set(row) for row in places.tolist()]
+    for i in range(len(places)):
+        for j in range(len(places)):
+            linked = i != j and (j in sets[i] or i in sets[j])
+            expected = len(sets[i] & sets[j]) / len(sets[i] | sets[j]) if linked else 0
+            assert graph[i, j] == pytest.approx(expected)
+
+
+def test_similarity_network_fusion_finds_planted_groups_with_views_missing():
+    tables, kind = planted()
+    mask = np.ones((120, 2), dtype=bool)
+    mask[:30, 0] = False
+    mask[30:60, 1] = False
+    settings = PEERS["SNF"].settings
+    assert accuracy(kind, snf(tables, np.ones((120, 2), dtype=bool), 3, 0, **settings)) > 0.95
+    assert accuracy(kind, snf(tables, mask, 3, 0, **settings)) > 0.95
+
+
+def test_weighted_neighbours_trust_the_view_that_predicts_itself():
+    tables, kind = planted()
+    noise = (20 * np.random.default_rng(1).normal(size=(120, 8))).astype(np.float32)
+    settings = {"n_neighbors": 10, "n_candidates": 60, "n_axes": 20}
+    same = [kind[weighted_neighbours([tables[0], other], 0, **settings)] == kind[:, None] for other in
+            (tables[1], noise)]  # fmt: skip
+    plain = kind[neighbours(np.hstack([tables[0], noise]), 11, 0)[0][:, 1:]] == kind[:, None]
+    assert same[0].mean() > 0.99
+    assert same[1].mean() > plain.mean() + 0.05
+
+
+def test_what_peers_share_is_computed_once_and_charged_to_each(tmp_path, monkeypatch):
+    monkeypatch.setenv(kept.FOLDER, str(tmp_path))
+    rows, calls = np.arange(6.0), []
+
+    def compute():
+        calls.append(1)
+        sum(i * i for i in range(3_000_000))
+        return {"rows": rows + 1}
+
+    spent = []
+    for seed in (0, 0, 1):
+        with kept.charged() as costs:
+            found = kept.kept("map", rows, seed, compute)
+        spent.append(costs["cpu_seconds"])
+        np.testing.assert_array_equal(found["rows"], rows + 1)
+    assert len(calls) == 2, "another seed is computed anew"
+    assert spent[1] >= 0.5 * spent[0] > 0
+    with kept.charged() as costs:
+        kept.kept("map", rows, 0, compute, free=True)
+    assert costs["cpu_seconds"] < 0.5 * spent[0]
+
+
+def test_peers_are_compiled_before_they_are_timed(monkeypatch):
+    called = []
+    monkeypatch.setattr(warm, "call", lambda peer, n_rows, **more: called.append((peer.name, n_rows, more)))
+    monkeypatch.setattr(warm, "_one_thread", lambda: None)
+    warm.warm_up([Peer("one", "a.b"), Peer("two", "a.b", several=True)], many=True)
+    assert called == [("one", 300, {}), ("one", warm.MANY_ROWS, {}), ("one", 300, {"width": 40}),
+                      ("two", 300, {}), ("two", 300, {"width": 40})]  # fmt: skip
+
+
+def test_every_peer_of_today_says_what_it_needs():
+    assert {peer.package for peer in TODAY} >= {
+        "umap",
+        "pacmap",
+        "leidenalg",
+        "evoc",
+        "fast_hdbscan",
+        "mofapy2",
+    }
+    assert all(peer.compiled for peer in TODAY if peer.package in ("umap", "pacmap", "evoc", "fast_hdbscan"))
 
 
 def test_mixtures_lie_on_the_simplex_and_nothing_near_them_is_better():
@@ -91,6 +179,7 @@ def test_rows_without_a_label_are_wrong():
 
 def test_a_run_apart_says_what_it_died_of():
     assert forked(dict, limit=60) == {}
+    assert forked(dict, limit=60, compiled=True) == {}
     assert forked(json.loads, "{", limit=60)["failed"].startswith("JSONDecodeError: ")
     assert forked(os._exit, 3, limit=60) == {"failed": "ended with code 3"}
     assert forked(exec, "while True: pass", limit=1) == {"failed": "took more than 1 processor seconds"}
@@ -117,7 +206,7 @@ def test_peers_and_ours_are_measured_side_by_side_and_resumed(results, tmp_path,
 
 
 def test_a_method_that_does_not_exist_is_named(results, tmp_path):
-    with pytest.raises(InputError, match="There is no peer 'kmedoids'; the peers are: k-means, "):
+    with pytest.raises(InputError, match="There is no peer 'kmedoids'; the peers are: UMAP 10-d"):
         compare.run_peers(["digits"], ["kmedoids"], [0], tmp_path)
     assert find_peer("K-Means").name == "k-means"
 
@@ -139,6 +228,14 @@ def test_what_failed_is_tried_again_only_when_asked(results, tmp_path, monkeypat
     assert [one["failed"] for one in records.read_records("peers")] == ["bad luck"]
     compare.run_peers(["digits"], ["k-means"], [0], tmp_path, retry=True)
     assert [one["failed"] for one in records.read_records("peers")] == ["again"]
+
+
+def test_a_group_stands_for_its_peers():
+    assert compare._expanded(["cheap", "pcx"], 1) == [*(peer.name for peer in CHEAP), "pcx"]
+    assert "MVSIB" in compare._expanded(["ours"], 2)
+    assert "MVSIB" not in compare.usual_methods(1)
+    assert "SNF" in compare.usual_methods(2)
+    assert "SNF" not in compare.usual_methods(1)
 
 
 def test_missing_views_are_the_same_for_all(results, tmp_path):

@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 from benchmarks import render
-from benchmarks.render import choices, figures, large, peers, standing, tables, trials
+from benchmarks.render import choices, expect, figures, large, peers, standing, tables, trials
 from benchmarks.render.costs import exponent
 from benchmarks.render.svg import Panel, Series, drawing
 
@@ -49,16 +49,42 @@ def test_our_seeds_are_pooled_and_costs_are_those_beside_the_peers(records):
     assert mine.cpu_seconds == 5.0
 
 
-def stand(method, accuracy, seconds, ours=False):
-    return standing.Standing(method, 9, ours, figures.Figure(accuracy, 0.0, 1), seconds, 100.0)
+def stand(method, accuracy, seconds, ours=False, seeds=(), commit=""):
+    by_seed = dict(enumerate(seeds))
+    return standing.Standing(
+        method, 9, ours, figures.Figure(accuracy, 0.0, 1), seconds, 100.0, by_seed, commit
+    )
+
+
+def test_rows_that_were_scaled_otherwise_do_not_count(records):
+    records["peers"] = [
+        record("k-means", "wine", 0, 0.9, scale="standard"),
+        record("k-means", "wine", 1, 0.1),
+        record("k-means", "usps", 0, 0.5),
+    ]
+    found = standing.standings()
+    assert [one.accuracy.mean for one in found["wine"]] == [0.9]
+    assert [one.accuracy.mean for one in found["usps"]] == [0.5]
+
+
+def test_differences_are_paired_by_seed():
+    mine, theirs = stand("a", 0.6, 1, True, (0.5, 0.7, 0.9)), stand("b", 0.5, 1, False, (0.4, 0.5))
+    gap = standing.paired(mine, theirs)
+    assert (gap.mean, gap.sd, gap.runs) == (pytest.approx(0.15), pytest.approx(0.05), 2)
+    assert standing.paired(mine, stand("c", 0.4, 1)).mean == pytest.approx(0.2)
 
 
 def test_the_frontier_is_what_nothing_beats_in_both():
     some = [stand("a", 0.5, 1), stand("b", 0.4, 2), stand("c", 0.9, 9, True), stand("d", 0.9, 12)]
     assert [one.method for one in standing.frontier(some)] == ["a", "c"]
     assert standing.is_on_frontier(some)
-    assert not standing.is_ahead(some)
-    assert standing.is_ahead(some[:3])
+    assert not standing.is_on_frontier([*some, stand("e", 0.95, 0.5)])
+
+
+def test_half_a_point_behind_is_level_and_only_beside_what_people_run_today():
+    assert standing.is_level([stand("Leiden", 0.505, 1), stand("b", 0.5, 9, True)])
+    assert not standing.is_level([stand("Leiden", 0.506, 1), stand("b", 0.5, 9, True)])
+    assert not standing.is_level([stand("DEC", 0.4, 1), stand("b", 0.5, 9, True)]), "an easy peer"
 
 
 def test_only_the_latest_settings_of_a_method_and_data_set_count():
@@ -97,17 +123,58 @@ def test_a_drawing_is_sound_xml_with_every_point_inside_its_panel():
         assert 20 < float(one.get("cy")) < 190
 
 
-def test_the_verdict_counts_what_is_won_level_and_lost():
-    found = {name: [] for name in standing.EIGHTEEN}
-    found["digits"] = [stand("a", 0.8, 1), stand("b", 0.9, 9, True)]
-    found["usps"] = [stand("a", 0.8, 1), stand("b", 0.802, 9, True)]
-    found["har"] = [stand("a", 0.9, 1), stand("b", 0.5, 9, True)]
+@pytest.fixture
+def found():
+    """Standings on four data sets: two fresh, two chosen."""
+    some = {name: [] for name in standing.COMPARED}
+    some["iris"] = [stand("Leiden", 0.8, 1, seeds=(0.8,)), stand("GraphClustering", 0.9, 9, True, (0.9,))]
+    some["wine"] = [stand("Leiden", 0.9, 1, seeds=(0.9,)), stand("GraphClustering", 0.7, 9, True, (0.7,))]
+    some["digits"] = [stand("Leiden", 0.8, 1), stand("PCX", 0.802, 9, True)]
+    some["usps"] = [stand("Leiden", 0.8, 1), stand("PCX", 0.9, 0.5, True)]
+    return some
+
+
+def test_the_first_sentences_count_fresh_and_chosen_sets_apart(found):
+    fresh, chosen = peers.answer(found).splitlines()
+    assert fresh.startswith("On **1 of 2** data sets that none of our defaults was chosen on, ")
+    assert "and on **1** a coterie method is on the frontier" in fresh
+    assert chosen.startswith("On **2 of 2** data sets that our defaults were chosen on, ")
+
+
+def test_the_verdict_counts_what_is_won_level_and_lost(found):
     text = peers._verdict(found)
-    assert "ahead of every peer measured on **2 of 18** data sets" in text
-    assert "on the frontier on **2**" in text
-    assert "On usps it is ahead by less than half a point" in text
-    assert "A peer is level or ahead on har." in text
-    assert "No peer was measured yet on prokaryotic, msrc_v1" in text
+    assert (
+        "Of 4 data sets, the best coterie method is ahead of every peer on 2, level with the best peer on 1 "
+        in text
+    )
+    assert "behind it on 1." in text
+    assert "No method of ours is on the frontier on wine." in text
+    assert "and not counted: breast-cancer, penguins, " in text
+
+
+def test_losses_stand_with_the_peers_that_are_ahead(found):
+    lines = peers._losses(found).splitlines()
+    assert lines[4:] == ["| wine | fresh | GraphClustering .700 | Leiden .900 | -.200 | 1 |"]
+
+
+def test_the_peer_beside_a_kind_of_data_is_one_for_all_its_sets(found):
+    found["iris"].append(stand("lucky", 0.99, 1))
+    line = expect.by_kind(found).splitlines()[2]
+    assert line == "| measurements | fresh | 2 | .800 | 9.0 | Leiden .850 | 1.0 |  |"
+
+
+def test_our_default_stands_against_each_peer_over_both_blocks(found):
+    line = expect.head_to_head(found).splitlines()[2]
+    assert line == "| Leiden | -.050 ± .150 | 1 / 0 / 1 |  |  | 0.1 |"
+
+
+def test_a_figure_of_another_commit_is_marked(found):
+    names = ("iris", "wine")
+    some = {"iris": [stand("k-means", 0.8, 1, commit="a"), stand("PCX", 0.9, 9, True, commit="a")],
+            "wine": [stand("k-means", 0.7, 1, commit="b")]}  # fmt: skip
+    text = peers._matrix(some, names, lambda one: str(one.accuracy))
+    assert "| k-means | .800 | .700° |" in text
+    assert text.endswith("\nMost figures are of commit a.\n")
 
 
 def test_the_pick_stands_in_bold_beside_every_method_and_the_best_peer(records, monkeypatch):

@@ -52,6 +52,20 @@ def _unit_columns(tables: Sequence[np.ndarray]) -> np.ndarray:
     return rows / np.sqrt(np.mean(np.square(rows)))
 
 
+def codes(table: np.ndarray, n_code: int, seed: int) -> np.ndarray:
+    """Return the codes of an auto-encoder that is trained as long as the others before they have clusters."""
+    usual, rows = PCX().get_params(), _unit_columns([table]).astype(np.float32)
+    epochs = round(_PRETRAINING * auto_epochs(math.ceil(len(rows) / usual["batch_size"])))
+    torch.manual_seed(seed)
+    layers = [rows.shape[1], *usual["hidden"], n_code]
+    network = neural_networks.FeedforwardAutoencoder(layers)
+    loader = _loader(rows, usual["batch_size"], True, seed)
+    network.fit(n_epochs=epochs, optimizer_params={"lr": 1e-3}, dataloader=loader)
+    network.eval()
+    with torch.no_grad():
+        return network.encode(torch.from_numpy(rows)).numpy()
+
+
 def _labels(method: str, network: str, rows: np.ndarray, k: int, seed: int) -> np.ndarray:
     usual = PCX().get_params()
     epochs = auto_epochs(math.ceil(len(rows) / usual["batch_size"]))
