@@ -10,6 +10,7 @@ from coterie.engine.callbacks import Checkpoint, Progress
 from coterie.engine.checkpoint import stored_identity
 from coterie.engine.device import resolve_device
 from coterie.engine.loop import Callback, Loop
+from coterie.engine.stopping import Settling
 from coterie.errors import InputError
 from coterie.store import read_archive
 
@@ -200,3 +201,34 @@ def test_a_gpu_without_double_precision_is_not_taken_by_itself(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     assert resolve_device("auto").type == "cpu"
+
+
+def settled_loop(callbacks=()):
+    """A linear regression that has learned all it can after some epochs."""
+    task = Regression(rate=0.1)
+    task.end_epoch = lambda epoch: {"changed": 0.0}
+    settling = Settling(200, 4, losses=0.1)
+    return Loop(task, some_batches, per_epoch=4, max_epochs=200, settling=settling, callbacks=callbacks), task
+
+
+def test_a_loop_ends_when_it_has_settled_and_a_resumed_one_where_the_whole_does(
+    tmp_path, checkpoint_every_epoch
+):
+    whole, task = settled_loop()
+    whole.run()
+    assert 2 * 13 < len(whole.history) == whole.last_epoch < 200
+    assert task.rates[-1] < 0.001 < task.rates[len(task.rates) // 2] == pytest.approx(0.1)
+
+    class Dies(Checkpoint):
+        def on_epoch_end(self, loop, record):
+            super().on_epoch_end(loop, record)
+            if loop.epoch == whole.last_epoch - 2:  # while the rate falls
+                raise SystemExit
+
+    dying, _ = settled_loop([Dies(tmp_path / "c", {})])
+    with pytest.raises(SystemExit):
+        dying.run()
+    resumed, again = settled_loop([Checkpoint(tmp_path / "c", {})])
+    resumed.run()
+    assert len(resumed.history) == len(whole.history)
+    assert torch.equal(again.layer.weight, task.layer.weight)

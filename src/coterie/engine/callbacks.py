@@ -61,10 +61,15 @@ class Progress(Callback):
             self._bar.advance(self._task)
 
     def on_epoch_end(self, loop: Loop, record: Record) -> None:
-        """Show the epoch's loss."""
+        """Show the epoch's loss, and how many epochs there will be."""
         if self._bar is not None:
+            last = loop.last_epoch
             self._bar.update(
-                self._task, epoch=min(loop.epoch + 1, loop.max_epochs), losses=f"loss {record['loss']:.4g}"
+                self._task,
+                total=last * loop.per_epoch,
+                epoch=min(loop.epoch + 1, last),
+                epochs=last,
+                losses=f"loss {record['loss']:.4g}",
             )
 
     def on_end(self, loop: Loop) -> None:
@@ -96,6 +101,6 @@ class Checkpoint(Callback):
     def on_epoch_end(self, loop: Loop, record: Record) -> None:
         """Write the file when it is time."""
         if loop.collectives.rank == 0 and (
-            loop.epoch % CHECKPOINT_EVERY == 0 or loop.epoch == loop.max_epochs or loop.stop
+            loop.epoch % CHECKPOINT_EVERY == 0 or loop.epoch == loop.last_epoch or loop.stop
         ):
             write_checkpoint(self.path, loop, self.identity)

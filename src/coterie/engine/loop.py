@@ -12,6 +12,7 @@ from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives
 from coterie.engine.adam import Adam
+from coterie.engine.stopping import Settling
 from coterie.errors import InputError
 from coterie.ops.distributed_rows import agree
 
@@ -84,6 +85,8 @@ class Loop:
         How many batches an epoch has; for progress and the schedule.
     schedule : callable, optional
         Maps the share of training that is done, 0 to 1, to a factor of the learning rate.
+    settling : Settling, optional
+        Ends training before `max_epochs` once nothing moves, and gives the factor instead of a schedule.
     collectives : Collectives
         Losses and gradients are added over its processes.
 
@@ -91,6 +94,8 @@ class Loop:
     ----------
     epoch : int
         Epochs done.
+    last_epoch : int
+        Epochs after which training ends, as far as the history tells.
     history : list of dict
         One record per epoch: the means of the losses, `seconds`, and what the task adds.
     interrupted : bool
@@ -105,13 +110,14 @@ class Loop:
         per_epoch: int,
         max_epochs: int,
         schedule: Callable[[float], float] | None = None,
+        settling: Settling | None = None,
         callbacks: Sequence[Callback] = (),
         collectives: Collectives = ALONE,
     ) -> None:
         self.task, self.batches, self.per_epoch, self.max_epochs = task, batches, per_epoch, max_epochs
-        self.schedule, self.collectives = schedule, collectives
+        self.schedule, self.settling, self.collectives = schedule, settling, collectives
         self.callbacks = list(callbacks)
-        self.epoch = 0
+        self.epoch, self.last_epoch = 0, max_epochs
         self.history: list[Record] = []
         self.stop = False
         self.interrupted = False
@@ -145,8 +151,13 @@ class Loop:
         """Train one stage: up to an epoch, the last by default, or until a callback stops training."""
         agree(self._parameters, self.collectives)
         until = self.max_epochs if until is None else min(until, self.max_epochs)
-        while self.epoch < until and not self.stop:
+        self._find_last_epoch()
+        while self.epoch < min(until, self.last_epoch) and not self.stop:
             self.run_epoch()
+
+    def _find_last_epoch(self) -> None:
+        if self.settling is not None:
+            self.last_epoch = self.collectives.max(self.settling.last_epoch(self.history))
 
     def run_epoch(self) -> None:
         """Do one epoch and record it."""
@@ -155,7 +166,7 @@ class Loop:
         totals: dict[str, Tensor] = {}
         n_batches = 0
         for n_batches, batch in enumerate(self.batches(self.epoch), 1):
-            self._set_rate((self.epoch + (n_batches - 1) / self.per_epoch) / self.max_epochs)
+            self._set_rate(self.epoch + (n_batches - 1) / self.per_epoch)
             for name, value in self.step(batch).items():
                 totals[name] = totals.get(name, 0) + value.detach()
             self._announce("on_batch_end")
@@ -164,6 +175,7 @@ class Loop:
         record["seconds"] = time.perf_counter() - started
         self.history.append(record)
         self.epoch += 1
+        self._find_last_epoch()
         self._announce("on_epoch_end", record)
 
     def step(self, batch: Any) -> dict[str, Tensor]:
@@ -198,9 +210,11 @@ class Loop:
             parameter.grad = piece.view_as(parameter)
         return dict(zip(losses, values, strict=True))
 
-    def _set_rate(self, done: float) -> None:
-        if self.schedule is not None:
-            self.task.optimizer.rate = self._rate * self.schedule(done)
+    def _set_rate(self, epoch: float) -> None:
+        if self.settling is not None:
+            self.task.optimizer.rate = self._rate * self.settling.rate(self.history, epoch)
+        elif self.schedule is not None:
+            self.task.optimizer.rate = self._rate * self.schedule(epoch / self.max_epochs)
 
     def _announce(self, event: str, *details: Any) -> None:
         for callback in self.callbacks:
