@@ -117,8 +117,9 @@ def test_relative_weights_do_not_see_the_scale_of_the_code():
         torch.testing.assert_close(one, ten, rtol=1e-4, atol=1e-5)
 
 
-def test_rows_keep_their_initial_labels_until_the_nearest_centroids_give_them():
-    task = task_of()
+@pytest.mark.parametrize("hold", [0.9, 1.0])
+def test_rows_keep_their_initial_labels_until_the_nearest_centroids_give_them_or_throughout(hold):
+    task = task_of(hold=hold)
     alternating = torch.arange(120) % 4
     start_clusters(task, alternating.numpy())
     task.begin_epoch(0)
@@ -133,12 +134,15 @@ def test_rows_keep_their_initial_labels_until_the_nearest_centroids_give_them():
     task.end_epoch(0)
     task.begin_epoch(1)
     losses, carried = task.losses(a_batch())
+    assert ("entropy" in losses) is (hold < 1)
+    if hold == 1:
+        assert task._keeps_initial()
+        return
     assert torch.equal(carried.labels, task.network.distances(carried.codes).argmin(1))
     positives = task.network.encode(torch.from_numpy(X[rows + 40]))
     theirs = task.network.distances(positives).argmin(1)
     naive = objective.consistency(log_memberships(task.network.distances(carried.codes), task._tau()), theirs)
     torch.testing.assert_close(losses["consistency"].detach(), naive.detach(), rtol=1e-4, atol=1e-5)
-    assert "entropy" in losses
 
 
 def test_what_is_seen_of_rows_is_projected_once_and_encoded_as_the_rows_are():

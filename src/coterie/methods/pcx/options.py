@@ -43,9 +43,9 @@ class PCXOptions(Options):
         minimisation, a size prior, neighbour agreement and virtual adversarial training, and corrects them. It is an
         MLP with the widths of `hidden`, whose hidden layers ``encoder="mlp"`` starts from, and needs neighbours and
         256 rows a cluster; 0 keeps the initial partition.
-    hold : float, default=0.99
-        Rows keep their initial label until it is that of the nearest centroid for this share of them; 0 lets the
-        nearest centroid decide from the start.
+    hold : float, default=1.0
+        Rows keep their initial label until it is that of the nearest centroid for this share of them; 1 keeps it
+        throughout, 0 lets the nearest centroid decide from the start.
     centroid_weight : float, default=0.3
         Weight eta1 of the clustering loss.
     entropy_weight : float, default=0.1
@@ -89,7 +89,7 @@ class PCXOptions(Options):
     neighbor_weight: float = option(0.0, real(0))
     init: str = option("graph", one_of("graph", "kmeans", "xavier"))
     self_training: float = option(1.0, real(0))
-    hold: float = option(0.99, real(0, 1))
+    hold: float = option(1.0, real(0, 1))
     centroid_weight: float = option(0.3, real(0))
     entropy_weight: float = option(0.1, real(0))
     consistency_weight: float = option(1.0, real(0))

@@ -238,7 +238,7 @@ class PCXTask:
         if self._probe_labels is not None:
             record["changed"] = float((labels != self._probe_labels).double().mean())
         self._probe_labels = labels
-        if self._initial is not None and not self._converged:
+        if self._initial is not None and not self._converged and self.options.hold < 1:
             same = labels.cpu() == self._initial[self._probe_rows]
             self._converged = bool(self.collectives.min(float(same.float().mean())) >= self.options.hold)
         return record
