@@ -25,7 +25,8 @@ GONE: Mapping[str, Mapping[str, str]] = {
         "balance_weight": "clusters are seldom equally large; options.imbalance weighs small ones",
         "rescue": "it never acted, because clusters start from a partition in which each has rows",
         "recluster_every": "k-means on a chunk of a stream lost the clusters that the chunk lacks",
-        "early_stopping": "the learning rate ends with max_epochs; give fewer of them",
+        "schedule": "the learning rate is constant until training has settled and then falls; see options.settle",
+        "early_stopping": "training ends once labels and the reconstruction error have settled; see options.settle",
     },
     "MVSIB": _TRAINING
     | {
