@@ -14,6 +14,7 @@ from coterie import PCX, InputError
 from coterie.data import load_digits
 from coterie.methods.pcx import estimator, training
 from coterie.metrics import accuracy
+from coterie.store import read_archive, write_archive
 
 SMALL = {"hidden": (32, 16), "n_code": 4, "batch_size": 64, "random_state": 0}
 
@@ -354,3 +355,16 @@ def test_answers_of_which_many_are_copies_are_not_islands():
     assert len(np.unique(X, axis=0)) < 250
     model = PCX(2, hidden=(32,), random_state=0).fit(X)
     assert accuracy(np.repeat([0, 1], [300, 150]), model.labels_) > 0.95
+
+
+def test_a_model_whose_encoder_saw_all_columns_loads_as_it_was_saved_before(fitted, blobs, tmp_path):
+    fitted.save(tmp_path / "m")
+    manifest, arrays = read_archive(tmp_path / "m")
+    assert manifest["fitted"].pop("n_axes") == 20
+    for name in ("axes", "spread"):
+        arrays.pop(f"network.projection.{name}")
+    arrays = {name.replace("network.projection.space.", "network.space."): a for name, a in arrays.items()}
+    manifest["params"]["options"] = {"warmup": 0.5}
+    write_archive(tmp_path / "m", manifest, arrays)
+    loaded = coterie.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.predict_proba(blobs[0]), fitted.predict_proba(blobs[0]))
