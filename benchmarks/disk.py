@@ -55,10 +55,11 @@ class Case:
     timed: Callable[[list[float]], float] = min
 
 
-_TRAINED = {"max_epochs": _PASSES, "warmup": 0.5, "random_state": 0}
+_RUN = {"max_epochs": _PASSES, "random_state": 0}
+_TRAINED = {**_RUN, "warmup": 0.5}
 CASES = {
-    "PCX": Case(lambda k: make(PCX, k, **_TRAINED)),
-    "PCX, 1000 clusters": Case(lambda k: make(PCX, k, **_TRAINED), n_clusters=1000),
+    "PCX": Case(lambda k: make(PCX, k, **_RUN)),
+    "PCX, 1000 clusters": Case(lambda k: make(PCX, k, **_RUN), n_clusters=1000),
     "LargeMvCNet": Case(lambda k: LargeMvCNet(k, n_layers=_PASSES, random_state=0), n_views=4, timed=max),
     "FUCSMF": Case(lambda k: FUCSMF(n_anchors=2000, random_state=0), taught=True),
     "SSCNet": Case(lambda k: make(SSCNet, k, **_TRAINED)),

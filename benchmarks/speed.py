@@ -65,9 +65,8 @@ def epoch_flops(n_rows: int, partners: bool) -> float:
 
 def pcx_epoch_seconds(rows: Any, n_epochs: int, **params: Any) -> float:
     """Return the fastest epoch of a PCX fit in its cluster phase, the dearer one."""
-    # Without self-training, after which the cluster stage has no positives.
     model = make(
-        PCX, 10, max_epochs=n_epochs, warmup=0.0, init="kmeans", self_training=0.0, hold=0.0, burn_in=0.0,
+        PCX, 10, max_epochs=n_epochs, init="kmeans", self_training=0.0, hold=0.0, settle=False, n_axes=None,
         metric="euclidean", scale="none", hidden=HIDDEN, batch_size=BATCH, random_state=0, **params,
     )  # fmt: skip
     return min(record["seconds"] for record in model.fit(rows).history_)
@@ -80,7 +79,7 @@ def run_speed(n_rows: int = 14_000, rounds: int = 3) -> None:
     for partners in (False, True):
         bare = bare_epoch(rows, partners)
         bare()
-        neighbours = {"n_neighbors": 10 if partners else 0}
+        neighbours = {"n_neighbors": 10, "neighbor_weight": 1.0} if partners else {"n_neighbors": 0}
         # Rounds alternate and the fastest epoch of each counts, out of as many: other work hits both alike.
         times = [
             (

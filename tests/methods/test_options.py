@@ -84,7 +84,7 @@ def test_options_are_frozen_and_copies_remember_what_was_given():
         assert again.given() == {"tau": 2.0}
     assert repr(options.set_params(hold=0)) == "PCXOptions(hold=0, tau=2.0)"
     assert repr(PCX(3, options=options)) == "PCX(n_clusters=3, options=PCXOptions(tau=2.0))"
-    with pytest.raises(InputError, match="PCXOptions has no option 'taau'; the options are: warmup, "):
+    with pytest.raises(InputError, match="PCXOptions has no option 'taau'; the options are: n_axes, "):
         options.set_params(taau=1)
     with pytest.raises(InputError, match="PCXOptions has no option 'taau'"):
         PCX().set_params(options__taau=1)
@@ -93,7 +93,7 @@ def test_options_are_frozen_and_copies_remember_what_was_given():
 def test_replacing_one_value_leaves_the_others_not_given():
     changed = dataclasses.replace(PCXOptions(tau=1.0), hold=0.25)
     assert changed.given() == {"hold": 0.25, "tau": 1.0}
-    assert PCX(preset="paper", options=changed).get_params()["options__warmup"] == 0.0
+    assert PCX(preset="paper", options=changed).get_params()["options__settle"] is False
 
 
 @pytest.mark.parametrize("estimator", WITH_OPTIONS)
@@ -164,21 +164,21 @@ def test_a_preset_decides_what_was_not_given_and_nothing_else():
     assert (usual["learning_rate"], usual["n_neighbors"], usual["options"]) == (1e-3, 15, PCXOptions())
     # Equal to the defaults, and given all the same.
     given = PCX(
-        preset="paper", learning_rate=1e-3, n_neighbors=15, options=PCXOptions(tau=1.0, warmup=0.8)
+        preset="paper", learning_rate=1e-3, n_neighbors=15, options=PCXOptions(tau=1.0, hold=0.8)
     )._resolved()
     assert (given["learning_rate"], given["n_neighbors"]) == (1e-3, 15)
-    assert (given["options"].tau, given["options"].warmup, given["options"].init) == (1.0, 0.8, "xavier")
+    assert (given["options"].tau, given["options"].hold, given["options"].init) == (1.0, 0.8, "xavier")
 
 
 def test_what_was_given_counts_after_cloning_setting_saving_and_loading(tmp_path):
     model = PCX(3, preset="paper", **SMALL).set_params(options__tau=1.0)
     assert clone(model).get_params()["options__tau"] == 1.0
-    assert clone(model).get_params()["options__warmup"] == 0.0
+    assert clone(model).get_params()["options__hold"] == 0.0
     model.fit(rows()).save(tmp_path / "m")
     again = coterie.load(tmp_path / "m")
     assert again.options.given() == {"tau": 1.0}
     assert again.get_params() == model.get_params()
-    assert again.set_params(preset=None).get_params()["options__warmup"] == 0.8
+    assert again.set_params(preset=None).get_params()["options__hold"] == 1.0
 
 
 @pytest.mark.parametrize("estimator", WITH_OPTIONS)

@@ -57,9 +57,14 @@ def first_step(task_of, model, data, epoch, phase=0):
 
 
 CASES = {
-    "pcx warm-up": ("pcx", {"warmup": 1.0, "hidden": (16,)}, 0, 0, False),
-    "pcx clusters": ("pcx", {"warmup": 0.0, "hidden": (16,), "imbalance": True}, 2, 0, False),
-    "pcx unpaired": ("pcx", {"warmup": 0.0, "hidden": (16,), "neighbor_weight": 0.0}, 0, 0, False),
+    "pcx": ("pcx", {"hidden": (16,)}, 0, 0, False),
+    "pcx paired": (
+        "pcx",
+        {"hidden": (16,), "imbalance": True, "neighbor_weight": 1.0, "hold": 0.0},
+        2,
+        0,
+        False,
+    ),
     "sscnet codes": ("sscnet", {"warmup": 1.0, "n_atoms": 16}, 0, 0, False),
     "sscnet joint": ("sscnet", {"warmup": 0.0, "n_atoms": 16}, 0, 2, False),
     "mvsib warm-up": ("mvsib", {"warmup": 1.0, "hidden": (16,)}, 0, 0, True),

@@ -165,6 +165,14 @@ class Batches:
                     positives = self._batch(numbers, partners.draw(int(shard), local, rng), read)
                 yield self._batch(numbers, local, read, positives)
 
+    def pairs(self, number: int, partners: Partners) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the row numbers of the batches of an epoch and those of their partners; no row is read."""
+        rng = np.random.default_rng([self.seed, number])
+        for shard in rng.permutation(len(self.shards)):
+            numbers = self.shards[shard]
+            for local in self._shuffled(len(numbers), rng):
+                yield numbers[local], numbers[partners.draw(int(shard), local, rng)]
+
     def _batch(
         self, numbers: np.ndarray, local: np.ndarray, read: ReadRows, positives: Batch | None = None
     ) -> Batch:

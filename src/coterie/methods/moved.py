@@ -25,7 +25,8 @@ GONE: Mapping[str, Mapping[str, str]] = {
         "balance_weight": "clusters are seldom equally large; options.imbalance weighs small ones",
         "rescue": "it never acted, because clusters start from a partition in which each has rows",
         "recluster_every": "k-means on a chunk of a stream lost the clusters that the chunk lacks",
-        "early_stopping": "the learning rate ends with max_epochs; give fewer of them",
+        "schedule": "the learning rate is constant until training has settled and then falls; see options.settle",
+        "early_stopping": "training ends once labels and the reconstruction error have settled; see options.settle",
     },
     "MVSIB": _TRAINING
     | {
@@ -41,6 +42,7 @@ GONE: Mapping[str, Mapping[str, str]] = {
 
 
 ARRAYS: Mapping[str, Mapping[str, str]] = {
+    "PCX": {"network.space.": "network.projection.space."},
     "SSCNet": {"network.look.": "network.projection."},
     "MVSIB": {"network.looks.": "network.projections.", "network.guess.": "network.uncertainty."},
 }
@@ -62,7 +64,7 @@ def refuse_moved(method: Any, params: Mapping[str, Any]) -> None:
 
 def refuse_gone(method: Any, name: str) -> None:
     """Raise the sentence of a parameter that is gone, or of an option (``options.NAME``) that has another name."""
-    reason = None if name in parameter_names(method) else _reason(method, name)
+    reason = None if name in parameter_names(method) else _reason(method, name.removeprefix("options."))
     if reason is not None:
         raise InputError(f"{name} is gone: {reason}.")
     option = _renamed(method).get(name.removeprefix("options."))
@@ -94,7 +96,11 @@ def current_params(method: Any, params: Mapping[str, Any]) -> dict[str, Any]:
         usual = method._options().get_params()
         kept["options"] = {name: value for name, value in moved.items() if value != usual[name]}
     elif kept.get("options") is not None:
-        kept["options"] = {names.get(name, name): value for name, value in kept["options"].items()}
+        kept["options"] = {
+            names.get(name, name): value
+            for name, value in kept["options"].items()
+            if name not in method._options.gone
+        }
     return kept
 
 
@@ -116,7 +122,9 @@ def parameter_names(method: Any) -> Iterable[str]:
 
 
 def _reason(method: Any, name: str) -> str | None:
-    tables = (GONE.get(base.__name__, {}) for base in method.__mro__)
+    options = getattr(method, "_options", None)
+    tables = [GONE.get(base.__name__, {}) for base in method.__mro__]
+    tables += [] if options is None else [options.gone]
     return next((table[name] for table in tables if name in table), None)
 
 

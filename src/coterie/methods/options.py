@@ -28,6 +28,9 @@ class Options:
     renamed: ClassVar[Mapping[str, str]] = {}
     """Options of earlier versions and their present names."""
 
+    gone: ClassVar[Mapping[str, str]] = {}
+    """Options of earlier versions that are no more, and why."""
+
     _given: InitVar[frozenset[str]] = frozenset()
 
     def __new__(cls, _given: frozenset[str] | None = None, **values: Any) -> Self:
@@ -81,8 +84,10 @@ class Options:
 
 
 def refuse_renamed(options: type[Options], given: Mapping[str, Any]) -> None:
-    """Raise the sentence of the first option that has another name now."""
+    """Raise the sentence of the first option that has another name now, or is gone."""
     for name, value in given.items():
+        if name in options.gone:
+            raise InputError(f"{name} is gone: {options.gone[name]}.")
         if name in options.renamed:
             new = options.renamed[name]
             raise InputError(f"{name} is now called {new}: {options.__name__}({new}={value!r}).")

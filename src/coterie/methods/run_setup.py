@@ -26,10 +26,11 @@ from coterie.engine.schedule import (
     auto_epochs,
     learning_schedule,
 )
+from coterie.engine.stopping import Settling
 from coterie.errors import InputError
 from coterie.graph.metric import MetricChoice, MetricSpace, axis_map, fit_metric
 from coterie.graph.neighbour_pairs import NeighbourPairs, Pairs
-from coterie.methods.options import TrainingOptions
+from coterie.methods.options import Options
 from coterie.nn.autoencoder import as_image_shape
 
 
@@ -52,7 +53,7 @@ class RunSettings:
     max_epochs: int | str
     batch_size: int
     learning_rate: float
-    options: TrainingOptions
+    options: Options
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> Self:
@@ -61,7 +62,8 @@ class RunSettings:
 
     def for_stream(self) -> Self:
         """Return the settings of a pass over more rows: one epoch at a low rate, clusters from its start."""
-        options = self.options.set_params(warmup=0.0, **self.stream_options)
+        no_warmup = {"warmup": 0.0} if "warmup" in self.options.names() else {}
+        options = self.options.set_params(**no_warmup, **self.stream_options)
         return replace(self, max_epochs=1, learning_rate=STREAM_RATE * self.learning_rate, options=options)
 
     def epochs(self, per_epoch: int) -> Epochs:
@@ -71,7 +73,7 @@ class RunSettings:
             if isinstance(self.max_epochs, str)
             else self.max_epochs
         )
-        return Epochs(total, round(self.options.warmup * total))
+        return Epochs(total, round(getattr(self.options, "warmup", 0.0) * total))
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,9 @@ class BatchTask(Task, Protocol):
     def epochs(self) -> Epochs: ...  # noqa: D102
 
 
-def make_loop(task: BatchTask, callbacks: Sequence[Callback] = ()) -> Loop:
+def make_loop(
+    task: BatchTask, callbacks: Sequence[Callback] = (), *, settling: Settling | None = None
+) -> Loop:
     """Return the loop that trains a task on its rows, each with a neighbour as its positive."""
     batches, epochs = task.batches, task.epochs
     return Loop(
@@ -165,6 +169,7 @@ def make_loop(task: BatchTask, callbacks: Sequence[Callback] = ()) -> Loop:
         per_epoch=batches.per_epoch,
         max_epochs=epochs.total,
         schedule=learning_schedule(epochs.warmup / max(1, epochs.total)),
+        settling=settling,
         callbacks=callbacks,
         collectives=batches.collectives,
     )

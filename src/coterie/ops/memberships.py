@@ -13,6 +13,18 @@ def log_memberships(distances: Tensor, tau: float | Tensor) -> Tensor:
     return F.log_softmax(-tau * distances.float(), dim=1)
 
 
+def entropy(log_lambda: Tensor) -> Tensor:
+    """Return the mean entropy of the memberships, between 0 and log k (PC-X, Eq. 8).
+
+    Examples
+    --------
+    >>> import torch
+    >>> entropy(torch.tensor([[0.5, 0.5]]).log())
+    tensor(0.6931)
+    """
+    return -(log_lambda.exp() * log_lambda).sum(1).mean()
+
+
 def calibrated_tau(distances: Tensor, certainty: float) -> float:
     """Return the inverse temperature tau for which the mean largest membership is `certainty`.
 

@@ -12,11 +12,13 @@ from coterie.data import Scaler, as_views
 from coterie.data.batches import Batch, Batches
 from coterie.engine.loop import Loop
 from coterie.graph.metric import MetricChoice
+from coterie.graph.neighbour_pairs import NeighbourPairs
 from coterie.methods.pcx import objective
-from coterie.methods.pcx.network import draw_network
+from coterie.methods.pcx.network import draw_network, encode_rows
 from coterie.methods.pcx.options import PCXSettings
-from coterie.methods.pcx.training import PCXTask, start_clusters
+from coterie.methods.pcx.training import PCXTask, start_clusters, start_encoder
 from coterie.methods.run_setup import ComparedRows
+from coterie.nn.autoencoder import mlp
 from coterie.ops.cluster_statistics import cluster_centers, cluster_means, count_and_sum
 from coterie.ops.memberships import log_memberships
 
@@ -39,7 +41,7 @@ def a_batch(partners=True) -> Batch:
 
 
 def in_cluster_phase(**params) -> PCXTask:
-    task = task_of(**{"warmup": 0.5, "code_noise": 0.0, **params})
+    task = task_of(**{"code_noise": 0.0, "hold": 0.0, "init": "kmeans", **params})
     start_clusters(task, None)
     task.begin_epoch(7)
     return task
@@ -59,12 +61,9 @@ def test_centroids_are_buffers_that_never_get_a_gradient():
     assert not torch.equal(network.centroids, before)
 
 
-def test_the_warm_up_trains_the_whole_auto_encoder_and_no_clustering_term():
-    task = task_of(warmup=0.5)
-    task.begin_epoch(0)
-    losses, carried = task.losses(a_batch())
-    assert set(losses) == {"loss", "reconstruction", "contrast"}
-    assert carried is None
+def test_every_layer_gets_a_gradient():
+    task = in_cluster_phase()
+    losses, _ = task.losses(a_batch())
     losses["loss"].backward()
     for name, parameter in task.network.named_parameters():
         assert parameter.grad is not None, name
@@ -86,7 +85,7 @@ def test_the_loss_is_the_weighted_sum_of_its_terms():
 
 
 def test_entropy_and_size_weights_wait_for_the_end_of_the_burn_in():
-    task = task_of(n_epochs=8, warmup=0.0, burn_in=0.5, imbalance=True, init="kmeans", relative_weights=False)
+    task = task_of(n_epochs=8, burn_in=0.5, imbalance=True, init="kmeans", hold=0.0, relative_weights=False)
     start_clusters(task, None)
     task.network.sizes.copy_(torch.tensor([1.0, 5.0, 10.0, 24.0]))
     for epoch, on in [(0, False), (3, False), (4, True), (7, True)]:
@@ -118,21 +117,61 @@ def test_relative_weights_do_not_see_the_scale_of_the_code():
         torch.testing.assert_close(one, ten, rtol=1e-4, atol=1e-5)
 
 
-def test_rows_keep_their_initial_labels_at_first_and_go_to_the_nearest_centroid_afterwards():
-    task = task_of(n_epochs=8, warmup=0.5, hold=0.5)
-    start_clusters(task, None)
-    task._initial = (torch.arange(120) % 4).int()
+@pytest.mark.parametrize("hold", [0.9, 1.0])
+def test_rows_keep_their_initial_labels_until_the_nearest_centroids_give_them_or_throughout(hold):
+    task = task_of(hold=hold)
+    alternating = torch.arange(120) % 4
+    start_clusters(task, alternating.numpy())
+    task.begin_epoch(0)
     rows = a_batch().rows
-    for epoch, held in [(4, True), (5, True), (6, False), (7, False)]:
-        task.begin_epoch(epoch)
-        losses, carried = task.losses(a_batch())
-        distances = task.network.distances(carried.codes)
-        expected = torch.from_numpy(rows % 4) if held else distances.argmin(1)
-        assert torch.equal(carried.labels, expected)
-        positives = task.network.encode(torch.from_numpy(X[rows + 40]))
-        theirs = torch.from_numpy((rows + 40) % 4) if held else task.network.distances(positives).argmin(1)
-        naive = objective.consistency(log_memberships(distances, task._tau()), theirs)
-        torch.testing.assert_close(losses["consistency"].detach(), naive.detach(), rtol=1e-4, atol=1e-5)
+    losses, carried = task.losses(a_batch())
+    assert torch.equal(carried.labels, torch.from_numpy(rows % 4))
+    distances = task.network.distances(carried.codes)
+    naive = objective.consistency(log_memberships(distances, task._tau()), carried.labels)
+    torch.testing.assert_close(losses["consistency"].detach(), naive.detach(), rtol=1e-4, atol=1e-5)
+    assert "entropy" not in losses
+    task._initial = encode_rows(task.network, torch.from_numpy(X))[1].argmin(1).int()
+    task.end_epoch(0)
+    task.begin_epoch(1)
+    losses, carried = task.losses(a_batch())
+    assert ("entropy" in losses) is (hold < 1)
+    if hold == 1:
+        assert task._keeps_initial()
+        return
+    assert torch.equal(carried.labels, task.network.distances(carried.codes).argmin(1))
+    positives = task.network.encode(torch.from_numpy(X[rows + 40]))
+    theirs = task.network.distances(positives).argmin(1)
+    naive = objective.consistency(log_memberships(task.network.distances(carried.codes), task._tau()), theirs)
+    torch.testing.assert_close(losses["consistency"].detach(), naive.detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_seen_of_rows_is_projected_once_and_encoded_as_the_rows_are():
+    rows = np.random.default_rng(1).normal(size=(90, 12)).astype(np.float32)
+    views = as_views(rows)
+    settings = PCXSettings.of(make(PCX, 3, hidden=(16,), n_axes=5, metric="whitened")._resolved())
+    batches = Batches(views, Scaler("none").fit(views), batch_size=30, seed=0)
+    compared = ComparedRows(
+        batches, torch.from_numpy(rows), MetricChoice("whitened", 5, {}), 0, torch.Generator().manual_seed(0)
+    )
+    network = draw_network(settings, compared)
+    pairs = NeighbourPairs(batches, lambda x: x, 5)
+    task, plain = (PCXTask(network, settings, batches, graph=graph, seed=0) for graph in (pairs, None))
+    assert task.seen.shape == (90, 5)
+    assert plain.seen is None
+    batch = next(iter(batches.epoch(0)))
+    torch.testing.assert_close(task._codes(batch), plain._codes(batch))
+
+
+def test_the_encoder_starts_from_the_hidden_layers_of_the_classifier():
+    torch.manual_seed(0)
+    encoder, classifier, seen = mlp([6, 16, 8, 3]), mlp([6, 16, 8, 4]), torch.from_numpy(X)
+    start_encoder(encoder, classifier, seen)
+    features = classifier[:-1](seen).detach()
+    torch.testing.assert_close(encoder[:-1](seen).detach(), features)
+    codes = encoder(seen).detach()
+    assert codes.std(0).mean() == pytest.approx(1.0, rel=1e-4)
+    left = torch.linalg.svd(features - features.mean(0), full_matrices=False)[0][:, :3]
+    torch.testing.assert_close(left @ (left.T @ codes), codes, rtol=1e-3, atol=1e-3)
 
 
 def test_a_cluster_whose_mean_is_not_its_own_starts_from_one_of_its_rows():

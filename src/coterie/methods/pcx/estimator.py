@@ -35,10 +35,10 @@ from coterie.store import versions
 class PCX(StreamClusterer):
     """Deep clustering with slow exemplars (PC-X).
 
-    An auto-encoder learns a code in which a row is near its nearest neighbours. The partition of the rows' kNN graph,
-    corrected by self-training, gives the initial clusters. Then codes and centroids are trained together: the decoder
-    takes each code with its centroid, codes are drawn towards their centroids, and these follow slowly as moving
-    averages, so that each becomes an exemplar that can be decoded.
+    The partition of the rows' kNN graph, corrected by self-training, gives the initial clusters. Then an auto-encoder
+    and its centroids are trained together until nothing moves: the decoder takes each code with its centroid, codes
+    are drawn towards their centroids, and these follow slowly as moving averages, so that each becomes an exemplar
+    that can be decoded.
 
     Parameters
     ----------
@@ -68,7 +68,8 @@ class PCX(StreamClusterer):
         Nearest neighbours from which positives are drawn; 0 turns off everything that needs neighbours. ``"auto"`` is
         15, and 0 with the paper's preset.
     max_epochs : int or "auto", default="auto"
-        Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
+        Most passes over the data: training ends when labels and the reconstruction error have settled. ``"auto"`` is
+        10, or as many as make 600 gradient steps.
     batch_size : int, default=256
     learning_rate : float or "auto", default="auto"
         Of Adam; ``"auto"`` is 0.001, and 0.0005 with the paper's preset.
@@ -201,10 +202,10 @@ class PCX(StreamClusterer):
         settings = PCXSettings.of(self._resolved())
         rows = compare_rows(data, settings, self.seed_)
         network = draw_network(settings, rows).to(resolve_device(self.device))
-        axes = rows.axes(network.space)
-        graph = rows.search_neighbours(axes, settings.neighbours)
+        axes = rows.axes(network.projection.space)
+        graph = rows.search_neighbours(axes, settings.n_neighbors)
         initial = partition_rows(rows, axes, settings) if settings.options.init == "graph" else None
-        task = PCXTask(network, settings, rows.batches, pairs=graph, seed=self.seed_)
+        task = PCXTask(network, settings, rows.batches, graph=graph, seed=self.seed_)
         self.history_ = train(task, initial, self._watchers(rows.fingerprint()))
         self._label(task, rows)
         self._describe()
@@ -212,8 +213,8 @@ class PCX(StreamClusterer):
     def _fit_more(self, data: Views) -> None:
         settings, seed = PCXSettings.of(self._resolved()).for_stream(), self.seed_ + len(self.history_)
         rows = compare_rows(data, settings, seed, scaler=self.scaler_, metric=self.metric_)
-        graph = rows.search_neighbours(rows.axes(self.network_.space), settings.neighbours)
-        task = PCXTask(self.network_, settings, rows.batches, pairs=graph, seed=seed)
+        graph = rows.search_neighbours(rows.axes(self.network_.projection.space), settings.n_neighbors)
+        task = PCXTask(self.network_, settings, rows.batches, graph=graph, seed=seed)
         task.started = True
         self._continue_history(train(task, None))
         self._label(task, rows)
@@ -255,14 +256,18 @@ class PCX(StreamClusterer):
 
     def _build_modules(self, values: Mapping[str, Any]) -> None:
         settings, self.metric_ = PCXSettings.of(self._resolved()), MetricChoice.from_values(values["metric"])
-        self.network_ = build_network(settings, self.metric_.kind, self.n_features_in_)
+        n_axes = values.get("n_axes")  # files of before have none: their encoders see all columns
+        self.network_ = build_network(settings, self.metric_.kind, self.n_features_in_, n_axes)
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         values, arrays = super()._pack()
-        return values | {"inertia": self.inertia_, "metric": self.metric_.as_values()}, arrays
+        own = {"inertia": self.inertia_, "metric": self.metric_.as_values()}
+        return values | own | {"n_axes": self.network_.projection.n_seen}, arrays
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        super()._unpack(values, arrays)
+        no_axes = np.zeros((0, self.n_features_in_), dtype=np.float32), np.ones((), dtype=np.float32)
+        before = dict(zip(("network.projection.axes", "network.projection.spread"), no_axes, strict=True))
+        super()._unpack(values, before | arrays)
         self.inertia_ = values["inertia"]
 
 
@@ -305,7 +310,7 @@ def membership_tau(task: PCXTask, sample: Tensor, labels: np.ndarray) -> float:
     """
     options = task.options
     distances = encode_rows(task.network, sample.to(task.device))[1]
-    if task.pairs is not None and options.relative_weights:
-        return calibrated_tau(distances, task.pairs.agreement(labels))
+    if task.graph is not None and options.relative_weights:
+        return calibrated_tau(distances, task.graph.agreement(labels))
     mean_distance = float(distances.amin(1).mean())
     return options.tau / mean_distance if options.relative_weights and mean_distance > 0 else options.tau

@@ -1,6 +1,6 @@
 """What PC-X computes: an auto-encoder whose decoder sees the code and its centroid."""
 
-# b rows of a batch, D features, d code features, k clusters
+# b rows of a batch, D features, r axes of them that are seen, d code features, k clusters
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from torch import Tensor, nn
 from coterie.data.batches import Batches
 from coterie.errors import InputError
 from coterie.graph.metric import MetricSpace
+from coterie.graph.projected import ProjectedRows
 from coterie.methods.pcx.options import PCXSettings
 from coterie.methods.run_setup import ComparedRows, check_image_shape
-from coterie.nn.autoencoder import check_code, conv_pair, initialise, mlp_pair
+from coterie.nn.autoencoder import check_code, conv_pair, initialise, mlp
 from coterie.nn.forward import passes
 from coterie.ops.distances import exact_distances, squared_distances
 
@@ -52,12 +53,12 @@ class PCXNetwork(nn.Module):
 
     Parameters
     ----------
-    space : MetricSpace
-        The metric of the encoder's input.
+    projection : ProjectedRows
+        The metric and the principal axes of the encoder's input.
     target : MetricSpace
         The scale of the decoder's output.
     encoder, decoder : Module
-        (b, D) to (b, d) and back.
+        What is seen of rows, (b, r), to codes (b, d), and these to (b, D).
     ci_unit : bool
         False removes the unit (ablation).
     logits : bool
@@ -76,7 +77,7 @@ class PCXNetwork(nn.Module):
 
     def __init__(
         self,
-        space: MetricSpace,
+        projection: ProjectedRows,
         target: MetricSpace,
         encoder: nn.Module,
         decoder: nn.Module,
@@ -87,7 +88,7 @@ class PCXNetwork(nn.Module):
         logits: bool = False,
     ) -> None:
         super().__init__()
-        self.space, self.target = space, target
+        self.projection, self.target = projection, target
         self.encoder, self.decoder = encoder, decoder
         self.fuse: nn.Module = CIUnit(n_code) if ci_unit else CodeOnly()
         self.output: nn.Module = nn.Sigmoid() if logits else nn.Identity()
@@ -96,7 +97,7 @@ class PCXNetwork(nn.Module):
 
     def encode(self, x: Tensor) -> Tensor:
         """Return the codes z of rows."""
-        return self.encoder(self.space(x))
+        return self.encoder(self.projection(x))
 
     def decode(self, codes: Tensor, centroids: Tensor, noise: Tensor | None = None) -> Tensor:
         """Return the rows that codes and their centroids decode to; noise is added to the decoder's input."""
@@ -112,12 +113,13 @@ class PCXNetwork(nn.Module):
         return self.target.inverse(self.output(self.decode(self.centroids, self.centroids)))
 
 
-def build_network(settings: PCXSettings, kind: str, n_features: int) -> PCXNetwork:
+def build_network(settings: PCXSettings, kind: str, n_features: int, n_axes: int | None) -> PCXNetwork:
     """Return the network with all its buffers, untrained; a user's modules are copied, never changed."""
+    projection = ProjectedRows(kind, n_features, n_axes)
     with torch.random.fork_rng(devices=[]):  # layers draw from the global generator as they are made
-        encoder, decoder = _autoencoder(settings, n_features)
+        encoder, decoder = _autoencoder(settings, n_features, projection.n_seen)
         return PCXNetwork(
-            MetricSpace(kind, n_features),
+            projection,
             MetricSpace("euclidean", n_features),
             encoder,
             decoder,
@@ -131,8 +133,8 @@ def build_network(settings: PCXSettings, kind: str, n_features: int) -> PCXNetwo
 def draw_network(settings: PCXSettings, rows: ComparedRows) -> PCXNetwork:
     """Return a network with its metric fitted and its weights drawn; a user's own modules keep theirs."""
     sample = rows.sample
-    network = build_network(settings, rows.metric.kind, sample.shape[1])
-    network.space.fit(sample)
+    network = build_network(settings, rows.metric.kind, sample.shape[1], settings.n_axes)
+    network.projection.fit(sample, rows.generator)
     if settings.options.reconstruction != "bce":
         network.target.fit(sample)
     elif sample.min() < 0 or sample.max() > 1:
@@ -146,7 +148,7 @@ def draw_network(settings: PCXSettings, rows: ComparedRows) -> PCXNetwork:
     return network
 
 
-def _autoencoder(settings: PCXSettings, n_features: int) -> tuple[nn.Module, nn.Module]:
+def _autoencoder(settings: PCXSettings, n_features: int, n_seen: int) -> tuple[nn.Module, nn.Module]:
     encoder, n_code = settings.encoder, settings.n_code
     if not isinstance(encoder, str):
         if len(encoder) != 2 or not all(isinstance(module, nn.Module) for module in encoder):
@@ -156,7 +158,8 @@ def _autoencoder(settings: PCXSettings, n_features: int) -> tuple[nn.Module, nn.
         check_code(encoder[0], n_features, n_code)
         return copy.deepcopy(encoder[0]), copy.deepcopy(encoder[1])
     if encoder == "mlp":
-        return mlp_pair(n_features, tuple(settings.hidden), n_code)
+        hidden = tuple(settings.hidden)
+        return mlp([n_seen, *hidden, n_code]), mlp([n_code, *hidden[::-1], n_features])
     return conv_pair(check_image_shape("encoder", settings.image_shape, n_features), n_code)
 
 

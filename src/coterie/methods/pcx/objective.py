@@ -50,17 +50,6 @@ def clustering(distances: Tensor, labels: Tensor, weights: Tensor | None = None)
     return (own if weights is None else own * weights[labels]).mean()
 
 
-def entropy(log_lambda: Tensor) -> Tensor:
-    """Return L_ME of Eq. 8, the mean entropy of the soft assignments, between 0 and log k.
-
-    Examples
-    --------
-    >>> entropy(torch.tensor([[0.5, 0.5]]).log())
-    tensor(0.6931)
-    """
-    return -(log_lambda.exp() * log_lambda).sum(1).mean()
-
-
 def consistency(log_lambda: Tensor, labels: Tensor) -> Tensor:
     """Return the mean -log lambda of the cluster that each row's partner was given.
 

@@ -8,20 +8,22 @@ from typing import Any, ClassVar
 
 from torch import nn
 
-from coterie.methods.options import TrainingOptions, option
-from coterie.methods.params import flag, one_of, real
+from coterie.methods.options import Options, option
+from coterie.methods.params import either, flag, one_of, real, whole
 from coterie.methods.run_setup import MetricSettings
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class PCXOptions(TrainingOptions):
+class PCXOptions(Options):
     """What the paper names, and what we add to it, for ``PCX(options=PCXOptions(tau=2))``.
 
     Parameters
     ----------
-    warmup : float, default=0.8
-        Share of the epochs that train the code before there are clusters. Without a warm-up the learning rate is
-        constant.
+    n_axes : int or None, default=256
+        Most principal axes of the rows that ``encoder="mlp"`` sees; None shows it all columns.
+    settle : bool, default=True
+        Whether training ends once labels and the reconstruction error have settled. False trains `max_epochs` at a
+        constant learning rate.
     reconstruction : {"mse", "bce"}, default="mse"
         The decoder's loss; ``"bce"`` for values from 0 to 1.
     reconstruction_weight : float, default=1.0
@@ -30,31 +32,32 @@ class PCXOptions(TrainingOptions):
         Noise on the decoder's input while training, in standard deviations of the code.
     ci_unit : bool, default=True
         Whether the decoder sees the centroid with the code; False is the paper's ablation "no CI".
-    neighbor_weight : float, default=1.0
-        Weight of the neighbour contrast on the code.
+    neighbor_weight : float, default=0.0
+        Weight of the neighbour contrast on the code, which draws codes of neighbours together. Wrong neighbours then
+        pull against the corrected labels.
     init : {"graph", "kmeans", "xavier"}, default="graph"
-        The initial partition after the warm-up: that of the rows' kNN graph; k-means on the codes; or the paper's
+        The initial partition: that of the rows' kNN graph; k-means on the rows as they are compared; or the paper's
         random centroids.
-    self_training : float, default=0.25
-        Epochs, as a share of `max_epochs`, of self-training: a classifier learns the initial labels with entropy
-        minimisation, a size prior, neighbour agreement and virtual adversarial training, and its labels replace
-        them. It is an MLP with the widths of `hidden`, whatever the encoder is, and needs neighbours; 0 keeps the
-        initial partition.
-    hold : float, default=0.5
-        Share of the epochs after the warm-up in which rows keep their initial label; after self-training they keep
-        it until it is the label of the nearest centroid for nearly all of them, unless this is 0.
-    centroid_weight : float, default=1.0
+    self_training : float, default=1.0
+        Length of self-training relative to its usual one: a classifier learns the initial labels with entropy
+        minimisation, a size prior, neighbour agreement and virtual adversarial training, and corrects them. It is an
+        MLP with the widths of `hidden`, whose hidden layers ``encoder="mlp"`` starts from, and needs neighbours and
+        256 rows a cluster; 0 keeps the initial partition.
+    hold : float, default=1.0
+        Rows keep their initial label until it is that of the nearest centroid for this share of them; 1 keeps it
+        throughout, 0 lets the nearest centroid decide from the start.
+    centroid_weight : float, default=0.3
         Weight eta1 of the clustering loss.
     entropy_weight : float, default=0.1
-        Weight eta2 of the minimum-entropy term, on after the burn-in.
+        Weight eta2 of the minimum-entropy term, on once the nearest centroid decides and the burn-in is over.
     consistency_weight : float, default=1.0
         Weight of the cross-entropy of memberships with the label of the neighbour, or with the own initial label.
     relative_weights : bool, default=True
         Whether `centroid_weight` and `tau` are relative to the present mean distance instead of absolute.
     tau : float, default=1.0
         Sharpness of the memberships.
-    burn_in : float, default=0.25
-        Share of the epochs after the warm-up in which the entropy term and the size weights are off.
+    burn_in : float, default=0.0
+        Share of `max_epochs` in which the entropy term and the size weights are off.
     memory : float, default=0.995
         How much of a centroid stays in each step (kappa).
     centroid_update : {"fixed", "eq6"}, default="fixed"
@@ -73,21 +76,26 @@ class PCXOptions(TrainingOptions):
     """
 
     renamed: ClassVar[Mapping[str, str]] = {"student": "self_training"}
+    gone: ClassVar[Mapping[str, str]] = {
+        "warmup": "training starts with the clusters of the rows' kNN graph, and ends when nothing moves"
+    }
 
+    n_axes: int | None = option(256, either(one_of(None), whole(1)))
+    settle: bool = option(True, flag())
     reconstruction: str = option("mse", one_of("mse", "bce"))
     reconstruction_weight: float = option(1.0, real(0))
     code_noise: float = option(0.5, real(0))
     ci_unit: bool = option(True, flag())
-    neighbor_weight: float = option(1.0, real(0))
+    neighbor_weight: float = option(0.0, real(0))
     init: str = option("graph", one_of("graph", "kmeans", "xavier"))
-    self_training: float = option(0.25, real(0))
-    hold: float = option(0.5, real(0, 1))
-    centroid_weight: float = option(1.0, real(0))
+    self_training: float = option(1.0, real(0))
+    hold: float = option(1.0, real(0, 1))
+    centroid_weight: float = option(0.3, real(0))
     entropy_weight: float = option(0.1, real(0))
     consistency_weight: float = option(1.0, real(0))
     relative_weights: bool = option(True, flag())
     tau: float = option(1.0, real(0, above=True))
-    burn_in: float = option(0.25, real(0, 1))
+    burn_in: float = option(0.0, real(0, 1))
     memory: float = option(0.995, real(0, 1))
     centroid_update: str = option("fixed", one_of("fixed", "eq6"))
     fixed_centroids: bool = option(False, flag())
@@ -106,7 +114,8 @@ PRESETS: Mapping[str | None, Mapping[str, Any]] = {
         "learning_rate": 5e-4,
         "n_neighbors": 0,
         "options": PCXOptions(
-            warmup=0.0,
+            n_axes=None,
+            settle=False,
             init="xavier",
             self_training=0.0,
             centroid_weight=5e-4,
@@ -126,7 +135,9 @@ PRESETS: Mapping[str | None, Mapping[str, Any]] = {
 class PCXSettings(MetricSettings):
     """Parameters of `PCX` in effect."""
 
-    stream_options: ClassVar[Mapping[str, Any]] = {"burn_in": 0.0, "hold": 0.0}
+    least_steps: ClassVar[int] = 600
+    enough_epochs: ClassVar[int] = 10
+    stream_options: ClassVar[Mapping[str, Any]] = {"settle": False, "burn_in": 0.0, "hold": 0.0}
 
     options: PCXOptions
     encoder: str | Sequence[nn.Module]
@@ -135,6 +146,6 @@ class PCXSettings(MetricSettings):
     image_shape: Sequence[int] | None
 
     @property
-    def neighbours(self) -> int:
-        """How many neighbours to search: none where their contrast has no weight."""
-        return self.n_neighbors if self.options.neighbor_weight > 0 else 0
+    def n_axes(self) -> int | None:
+        """How many principal axes of the rows the encoder sees: None, all columns, where it is not an MLP of ours."""
+        return self.options.n_axes if self.encoder == "mlp" else None

@@ -1,79 +1,129 @@
-"""How PC-X is trained: warm-up, initial clusters and self-training, then codes and centroids together (Alg. 1)."""
+"""How PC-X is trained: initial clusters, corrected by self-training, then codes and centroids together (Alg. 1)."""
 
-# n rows, b rows of a batch, D features, d code features, k clusters
+# n rows, b rows of a batch, D features, r axes of them that are seen, d code features, k clusters
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from coterie.data.batches import Batch, Batches
+from coterie.data.subsets import some_rows
 from coterie.engine.adam import Adam
 from coterie.engine.loop import Callback, Record
 from coterie.engine.schedule import mixed_seed
+from coterie.engine.stopping import Settling
 from coterie.graph.neighbour_pairs import Pairs
 from coterie.methods.pcx import objective
 from coterie.methods.pcx.network import PCXNetwork, encode_batches, encode_rows
 from coterie.methods.pcx.options import PCXSettings
-from coterie.methods.pcx.self_training import self_train
 from coterie.methods.run_setup import make_loop
+from coterie.methods.self_training import LEAST_ROWS, self_train
 from coterie.nn.contrast import neighbour_contrast
 from coterie.ops.array_builder import ArrayBuilder
 from coterie.ops.cluster_statistics import cluster_centers, count_and_sum
 from coterie.ops.distances import nearest
 from coterie.ops.distributed_rows import agree, agreed, even_parts, gathered, joined, of_share
 from coterie.ops.kmeans import kmeans
-from coterie.ops.memberships import log_memberships
+from coterie.ops.memberships import entropy, log_memberships
+from coterie.ops.pca import principal_axes
 from coterie.store import below
 
 _SCALE_MEMORY = 0.99
 _KMEANS_ROWS = 100_000
-_CONVERGED = 0.99
+_CODE_ROWS = 5000
+_PROBE_ROWS = 1024
+_LOST_PAIRS = 0.01
+_SEEN_BYTES = 2**28  # of what is seen of all rows, kept for training
+_TINY = 1e-12
 
 
 def train(task: PCXTask, initial: np.ndarray | None, callbacks: Sequence[Callback] = ()) -> list[Record]:
-    """Train the code, start the clusters, then train code and centroids together; return the history."""
-    loop = make_loop(task, callbacks)
+    """Start the clusters, then train codes and centroids together until nothing moves; return the history."""
+    settling = None
+    if task.options.settle:
+        settling = Settling(task.epochs.total, task.batches.per_epoch, watched=("reconstruction",))
+    loop = make_loop(task, callbacks, settling=settling)
     with loop:
-        loop.train(until=task.epochs.warmup)
         if not task.started:
             start_clusters(task, initial)
         loop.train()
-    if not task.started:  # interrupted in the warm-up or in self-training
+    if not task.started:  # interrupted in self-training
         start_clusters(task, initial, self_training=False)
     return loop.history
 
 
 def start_clusters(task: PCXTask, initial: np.ndarray | None, *, self_training: bool = True) -> None:
-    """Place the centroids by the initial partition (n,), which self-training corrects.
-
-    The labels of self-training are taken unless their modularity in the kNN graph is lower.
-    """
-    options, pairs = task.options, task.pairs
-    generator = torch.Generator().manual_seed(mixed_seed(task.seed, -1))
-    if options.init == "xavier":
-        task.draw_centroids(generator)
+    """Place the centroids by the initial partition (n,), which self-training corrects."""
+    if task.options.init == "xavier":
+        task.draw_centroids(torch.Generator().manual_seed(mixed_seed(task.seed, -1)))
         return
-    labels = task.initial_labels(initial, generator)
-    n_epochs = math.ceil(options.self_training * task.epochs.total)
-    if self_training and pairs is not None and n_epochs > 0:
-        space = task.network.space
-        corrected = self_train(
-            labels,
-            lambda views: space(task.tensor(views)),
-            task.batches,
-            pairs,
-            widths=[len(space.center), *task.settings.hidden, task.settings.n_clusters],
-            n_epochs=n_epochs,
-            generator=generator,
-        )
-        labels = max((corrected, labels), key=lambda partition: pairs.modularity(partition.cpu().numpy()))
+    labels = initial_partition(task, initial)
+    if self_training:
+        labels = correct_partition(task, labels)
     task.place_centroids(labels)
+
+
+def initial_partition(task: PCXTask, initial: np.ndarray | None) -> np.ndarray:
+    """Return the partition of the kNN graph, (n,), or k-means of the compared rows where there is none."""
+    k, collectives = task.settings.n_clusters, task.collectives
+    if initial is not None and len(np.unique(initial)) == k:
+        return agreed(initial, collectives)
+    generator = torch.Generator().manual_seed(mixed_seed(task.seed, -1))
+    numbers = some_rows(task.batches.views.n_rows, max(_KMEANS_ROWS, k), task.seed)
+    seen = task.network.projection(task.tensor(task.batches.read(numbers)))
+    centers = kmeans(seen, k, generator=generator, n_init=10, quiet=True).centers
+    mine = ArrayBuilder.of(
+        nearest(task.network.projection(task.tensor(views)), centers)[0] for views in task.batches.in_order()
+    )
+    return agreed(gathered(mine.joined(), task.batches.views.n_rows, collectives), collectives)
+
+
+def correct_partition(task: PCXTask, labels: np.ndarray) -> np.ndarray:
+    """Return initial labels (n,) corrected by self-training, whose hidden layers the encoder then starts from.
+
+    Rows that are not held in memory keep their labels. So do all rows where neighbours come apart more often by the
+    new labels, by more than a hundredth of all pairs, or a cluster loses all its rows.
+    """
+    graph, length, seen = task.graph, task.options.self_training, task.seen
+    if graph is None or length == 0 or seen is None or len(labels) < LEAST_ROWS * task.settings.n_clusters:
+        return labels
+    corrected, network = self_train(
+        seen,
+        labels,
+        lambda epoch: task.batches.pairs(epoch, graph),
+        per_epoch=task.batches.per_epoch,
+        hidden=task.settings.hidden,
+        seed=task.seed,
+        length=length,
+    )
+    corrected = agreed(corrected, task.collectives)
+    if len(np.unique(corrected)) < task.settings.n_clusters:
+        return labels
+    if graph.agreement(corrected) < graph.agreement(labels) - _LOST_PAIRS:
+        return labels
+    if isinstance(task.network.encoder, nn.Sequential) and task.settings.encoder == "mlp":
+        start_encoder(task.network.encoder, network, seen)
+    return corrected
+
+
+@torch.no_grad()
+def start_encoder(encoder: nn.Sequential, classifier: nn.Sequential, seen: Tensor) -> None:
+    """Give an encoder the hidden layers of a classifier, and a code along the principal axes of its features."""
+    hidden, last = encoder[:-1], cast(nn.Linear, encoder[-1])
+    hidden.load_state_dict(classifier[:-1].state_dict())
+    features = hidden(seen[:_CODE_ROWS])
+    axes = principal_axes(features, len(last.weight), generator=torch.Generator().manual_seed(0))
+    axes = axes / (features @ axes).std(0).mean().clamp(min=_TINY)
+    weights = torch.zeros_like(last.weight)
+    weights[: axes.shape[1]] = axes.T
+    last.load_state_dict({"weight": weights, "bias": -weights @ features.mean(0)})
 
 
 @dataclass(frozen=True)
@@ -89,13 +139,16 @@ class PCXTask:
 
     Parameters
     ----------
-    pairs : Pairs, optional
+    graph : Pairs, optional
         Neighbours, from which positives are drawn.
 
     Attributes
     ----------
     started : bool
         Whether the centroids have been placed.
+    seen : Tensor of shape (n, r) or None
+        What the encoder sees of all rows, where there are neighbours and it takes up to 256 MB: no batch is
+        projected again.
     """
 
     def __init__(
@@ -104,20 +157,21 @@ class PCXTask:
         settings: PCXSettings,
         batches: Batches,
         *,
-        pairs: Pairs | None = None,
+        graph: Pairs | None = None,
         seed: int,
     ) -> None:
-        self.network, self.settings, self.batches, self.pairs, self.seed = (
+        self.network, self.settings, self.batches, self.graph, self.seed = (
             network,
             settings,
             batches,
-            pairs,
+            graph,
             seed,
         )
         self.options, self.epochs = settings.options, settings.epochs(batches.per_epoch)
         self.collectives, self.device = batches.collectives, network.centroids.device
         self.optimizer = Adam(network.parameters(), settings.learning_rate)
         self.started = False
+        self.seen = self._see_all()
         self._epoch = 0
         self._scale = torch.zeros(2, device=self.device)  # moving means: clustering loss, nearest distance
         self._initial: Tensor | None = None  # labels that rows keep at first
@@ -135,41 +189,34 @@ class PCXTask:
         self._noise.manual_seed(mixed_seed(self.seed, epoch))
         self.network.train()
 
-    def losses(self, batch: Batch) -> tuple[dict[str, Tensor], Assigned | None]:
+    def losses(self, batch: Batch) -> tuple[dict[str, Tensor], Assigned]:
         """Return the terms of Eq. 9, the neighbour contrast and the consistency on a batch."""
-        mine = self.tensor(batch.views)
-        own = self.network.encode(mine)
+        own = self._codes(batch)
         codes, positives = joined(own, batch, self.collectives), self._positive_codes(batch)
-        in_warmup, centroids = self.epochs.in_warmup(self._epoch), own
-        if not in_warmup:
-            distances = self.network.distances(codes)
-            labels = self._labels(batch.rows, distances)
-            centroids = of_share(self.network.centroids[labels], batch)
+        distances = self.network.distances(codes)
+        labels, holds = self._labels(batch.rows, distances), self._keeps_initial()
+        centroids = of_share(self.network.centroids[labels], batch)
         decoded = self.network.decode(own, centroids, self._noise_like(codes, batch))
-        terms = {"reconstruction": self._reconstruction(mine, decoded, batch)}
+        terms = {"reconstruction": self._reconstruction(self.tensor(batch.views), decoded, batch)}
         if positives is not None:
             terms["contrast"] = neighbour_contrast(codes, positives, self.collectives)
-        if in_warmup:
-            return {"loss": self._weighted(terms), **terms}, None
         clustering = objective.clustering(distances, labels, self._size_weights())
         self._track(clustering, distances)
         log_lambda = log_memberships(distances, self._tau())
         alike = {"clustering": clustering}  # terms that every process computes on the whole batch
         if self._entropy_is_on():
-            alike["entropy"] = objective.entropy(log_lambda)
-        if positives is not None and batch.partners is not None:
-            theirs = self._labels(batch.partners.rows, self.network.distances(positives))
-            alike["consistency"] = objective.consistency(log_lambda, theirs)
-        elif self._is_self_trained() and self._keeps_initial() and not self._converged:
+            alike["entropy"] = entropy(log_lambda)
+        if holds:
             alike["consistency"] = objective.consistency(log_lambda, labels)
+        elif positives is not None:
+            theirs = self.network.distances(positives).detach().argmin(1)
+            alike["consistency"] = objective.consistency(log_lambda, theirs)
         terms |= even_parts(alike, self.collectives)
         return {"loss": self._weighted(terms), **terms}, Assigned(codes.detach(), labels)
 
     @torch.no_grad()
-    def after_step(self, carried: Assigned | None) -> None:
+    def after_step(self, carried: Assigned) -> None:
         """Move the centroids (Eq. 6 and 7) and the sizes (Eq. 13)."""
-        if carried is None:
-            return
         network, options = self.network, self.options
         counts, sums = count_and_sum(carried.codes, carried.labels, self.settings.n_clusters)
         if not options.fixed_centroids:
@@ -182,21 +229,18 @@ class PCXTask:
     def end_epoch(self, epoch: int) -> dict[str, float | str | int]:
         """Measure on the probe rows: clusters in use, certainty, labels that changed."""
         agree(self.network.buffers(), self.collectives)  # a BatchNorm saw the rows of its process only
-        if not self.started:
-            return {"phase": "warm-up"}
         distances = encode_rows(self.network, self._probe)[1]
         labels = distances.argmin(1)
         record: dict[str, float | str | int] = {
-            "phase": "cluster",
             "used_clusters": int((self._idle < self.batches.per_epoch).sum()),
             "certainty": float(log_memberships(distances, self._tau()).exp().amax(1).mean()),
         }
-        if self._probe_labels is not None and not self.epochs.within(self.options.burn_in, epoch):
+        if self._probe_labels is not None:
             record["changed"] = float((labels != self._probe_labels).double().mean())
         self._probe_labels = labels
-        if self._initial is not None and not self._converged:
+        if self._initial is not None and not self._converged and self.options.hold < 1:
             same = labels.cpu() == self._initial[self._probe_rows]
-            self._converged = bool(self.collectives.min(float(same.float().mean())) >= _CONVERGED)
+            self._converged = bool(self.collectives.min(float(same.float().mean())) >= self.options.hold)
         return record
 
     def state(self) -> dict[str, Tensor]:
@@ -218,20 +262,10 @@ class PCXTask:
 
     # The start of the clusters
 
-    def initial_labels(self, initial: np.ndarray | None, generator: torch.Generator) -> Tensor:
-        """Return the partition of the kNN graph, or k-means of the codes where there is none with k clusters."""
-        k = self.settings.n_clusters
-        if initial is not None and len(np.unique(initial)) == k:
-            return torch.from_numpy(initial).to(self.device)
-        codes = self.encode_all()
-        some = torch.randperm(len(codes), generator=generator)[: max(_KMEANS_ROWS, k)].to(codes.device)
-        centers = kmeans(codes[some], k, generator=generator, n_init=10, quiet=True).centers
-        return nearest(codes, centers)[0]
-
     @torch.no_grad()
-    def place_centroids(self, labels: Tensor) -> None:
+    def place_centroids(self, partition: np.ndarray) -> None:
         """Place the centroids and sizes by a partition of all rows (n,), whose labels rows keep at first."""
-        labels, codes = agreed(labels, self.collectives), self.encode_all()
+        labels, codes = torch.from_numpy(partition).to(self.device, torch.long), self.encode_all()
         self._initial = labels.to("cpu", torch.int32)
         # Two clusters drawn to one point would stay there: that of a ring must not be that of what it surrounds.
         self.network.centroids.copy_(cluster_centers(codes, labels, self.settings.n_clusters))
@@ -270,15 +304,10 @@ class PCXTask:
         return torch.stack([weights[name] * term for name, term in terms.items()]).sum()
 
     def _positive_codes(self, batch: Batch) -> Tensor | None:
-        """Return the codes of the positives of a batch's rows; None once the clusters are self-trained."""
-        if self._is_self_trained() or batch.partners is None:
+        """Return the codes of the positives of a batch's rows, if it has any."""
+        if batch.partners is None:
             return None
-        positives = self.network.encode(self.tensor(batch.partners.views))
-        return joined(positives, batch.partners, self.collectives)
-
-    def _is_self_trained(self) -> bool:
-        """Whether self-training corrected the initial labels: then neighbours, some of them wrong, pull no longer."""
-        return self._initial is not None and self.pairs is not None and self.options.self_training > 0
+        return joined(self._codes(batch.partners), batch.partners, self.collectives)
 
     def _labels(self, rows: np.ndarray, distances: Tensor) -> Tensor:
         """Return k(n): at first the initial label, then the nearest centroid."""
@@ -287,10 +316,8 @@ class PCXTask:
         return distances.detach().argmin(1)
 
     def _keeps_initial(self) -> bool:
-        """Whether rows keep their initial labels: as long as `hold` says, after self-training until converged."""
-        if self.epochs.within(self.options.hold, self._epoch):
-            return True
-        return self.options.hold > 0 and self._is_self_trained() and not self._converged
+        """Whether rows keep their initial labels: until these are the labels of the nearest centroids."""
+        return self._initial is not None and self.options.hold > 0 and not self._converged
 
     def _reconstruction(self, mine: Tensor, decoded: Tensor, batch: Batch) -> Tensor:
         """Return this process's part of the reconstruction error."""
@@ -320,10 +347,13 @@ class PCXTask:
         return self.options.tau / self._scale[1].clamp(min=1e-12)
 
     def _entropy_is_on(self) -> bool:
-        return self.options.entropy_weight > 0 and not self.epochs.within(self.options.burn_in, self._epoch)
+        return self.options.entropy_weight > 0 and not self._keeps_initial() and self._is_burnt_in()
+
+    def _is_burnt_in(self) -> bool:
+        return not self.epochs.within(self.options.burn_in, self._epoch)
 
     def _size_weights(self) -> Tensor | None:
-        if not (self.options.imbalance and not self.epochs.within(self.options.burn_in, self._epoch)):
+        if not (self.options.imbalance and self._is_burnt_in()):
             return None
         return objective.size_weights(self.network.sizes, self.options.smoothing)
 
@@ -336,12 +366,30 @@ class PCXTask:
 
     # Rows as tensors
 
+    @property
+    def pairs(self) -> Pairs | None:
+        """The neighbours from which positives of a batch are drawn; none where their contrast has no weight."""
+        return self.graph if self.options.neighbor_weight > 0 else None
+
     def _draw_probe(self) -> tuple[np.ndarray, Tensor]:
         """Return the numbers of some rows, and the rows."""
-        n_rows = self.batches.views.n_rows
-        size = min(1024, max(64, n_rows // 32), n_rows)
-        rows = np.sort(np.random.default_rng([self.seed, 2]).choice(n_rows, size, replace=False))
-        return rows, self.tensor(self.batches.read(rows))
+        numbers = some_rows(self.batches.views.n_rows, _PROBE_ROWS, self.seed)
+        return numbers, self.tensor(self.batches.read(numbers))
+
+    @torch.no_grad()
+    def _see_all(self) -> Tensor | None:
+        """Return what the encoder sees of all rows, unless that is too much to keep, or used but once."""
+        projection, n_rows = self.network.projection, self.batches.views.n_rows
+        if self.graph is None or 4 * n_rows * projection.n_seen > _SEEN_BYTES:
+            return None
+        mine = ArrayBuilder.of(projection(self.tensor(views)) for views in self.batches.in_order()).joined()
+        return torch.from_numpy(gathered(mine, n_rows, self.collectives)).to(self.device)
+
+    def _codes(self, batch: Batch) -> Tensor:
+        """Return the codes of this process's rows of a batch."""
+        if self.seen is None:
+            return self.network.encode(self.tensor(batch.views))
+        return self.network.encoder(self.seen[torch.from_numpy(batch.rows[batch.own]).to(self.device)])
 
     def tensor(self, views: list[np.ndarray]) -> Tensor:
         """Return the concatenated views of rows, (b, D), on the device."""
