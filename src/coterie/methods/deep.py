@@ -42,94 +42,26 @@ class DeepClusterer(Clusterer):
     history_: list[Record]
     scaler_: Scaler
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the clusters.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-            Rows to cluster. Methods that take missing views miss one where a row has nothing but NaN in it, or by a
-            mask.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        self._check_params()
-        data = self._check_input(X, reset=True)
-        self.seed_ = self._run_seed()
-        self._settle_clusters(data)
-        self._check_data(data)
-        self._fit(data)
-        return self
-
-    def _check_data(self, data: Views) -> None:
-        """Raise an `InputError` where the data do not suit the parameters."""
-        self._check_enough(data)
-
-    @abstractmethod
-    def _fit(self, data: Views) -> None:
-        """Cluster checked data: compare, graph, partition, train, label, describe."""
-
     @abstractmethod
     def _codes_and_distances(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the codes (b, d) of the rows in their order, and their distances to the clusters (b, k)."""
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the codes of rows.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        ndarray of shape (n, d), float32
-        """
+        """Return the codes of rows, (n, d), float32."""
         return ArrayBuilder.of(codes for codes, _ in self._codes_and_distances(X)).joined()
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the nearest cluster of each row.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """Return the nearest cluster of each row, (n,)."""
         return ArrayBuilder.of(distances.argmin(1) for _, distances in self._codes_and_distances(X)).joined()
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the memberships of rows: a softmax of minus `tau_` times the distances.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        ndarray of shape (n, k), float32
-            Rows sum to one.
-        """
+        """Return the memberships of rows, (n, k): a softmax of minus `tau_` times the distances."""
         return ArrayBuilder.of(
             log_memberships(distances, self.tau_).exp() for _, distances in self._codes_and_distances(X)
         ).joined()
 
     def assign(self, X: Any) -> Assignment:
-        """Return the cluster of each row and its confidence, in one pass over the rows.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-
-        Returns
-        -------
-        Assignment
-            `labels` as `predict` gives them, and `confidence`, the largest membership of `predict_proba`.
-        """
+        """Return the cluster of each row and its confidence, in one pass over the rows."""
         labels, confidence = ArrayBuilder(), ArrayBuilder()
         for _, distances in self._codes_and_distances(X):
             labels.add(distances.argmin(1))

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -148,24 +148,7 @@ class SSC(Clusterer):
 
     # Fitting
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the subspaces.
-
-        Parameters
-        ----------
-        X : array-like, views, or path
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
-        self._check_params()
-        data = self._check_input(X, reset=True)
-        self.seed_ = self._draw_seed()
-        self._settle_clusters(data)
-        self._check_rows(data)
+    def _fit(self, data: Views) -> None:
         generator = torch.Generator().manual_seed(self.seed_)
         rows = _unit(_concatenated(data, slice(None)))
         self._axes = self._fit_axes(rows, generator)
@@ -179,10 +162,9 @@ class SSC(Clusterer):
         self.history_: list[dict[str, float]] = []
         self.versions_ = versions()
         self._describe()
-        return self
 
-    def _check_rows(self, data: Views) -> None:
-        self._check_enough(data)
+    def _check_data(self, data: Views) -> None:
+        super()._check_data(data)
         if data.n_rows > self.max_rows:
             raise InputError(
                 f"X has {data.n_rows} rows, but SSC compares each with all others and takes at most "
