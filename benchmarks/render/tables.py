@@ -149,8 +149,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "killed": large.killed,
     "fuzzed": large.fuzzed,
     "ablations_largemvc": lambda: trials.ablations("largemvcnet"),
-    "ablations_sscnet": lambda: trials.ablations("sscnet"),
-    "ablations_mvsib": lambda: trials.ablations("mvsib"),
     "corruption": trials.corruption,
     "label_ablations": trials.label_ablations,
     "solve": trials.solve,
