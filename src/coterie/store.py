@@ -202,7 +202,7 @@ def file_digest(path: Path) -> str:
 
 
 def _digests(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Return the digest of the manifest, without the digests in it, and that of each array with its type and shape."""
+    """Return the digest of the manifest without its digests, and of each array with its type and shape."""
     rest = json.loads(json.dumps({key: value for key, value in manifest.items() if key != _DIGESTS}))
     head = hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
     return {"manifest": head, "tensors": {name: _array_digest(array) for name, array in arrays.items()}}
@@ -210,7 +210,7 @@ def _digests(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> d
 
 def _array_digest(array: np.ndarray) -> str:
     digest = hashlib.sha256(f"{array.dtype.str} {array.shape} ".encode())
-    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
