@@ -1,5 +1,6 @@
 """Run folders: parts that belong together, one writer at a time, results replaced whole or not at all."""
 
+import csv
 import errno
 import fcntl
 import json
@@ -13,7 +14,7 @@ from tests.dying import Disk, full, killed_at
 from coterie import PCX
 from coterie.cli import Stopped, run
 from coterie.errors import InputError
-from coterie.runs import Run
+from coterie.runs import Run, write_labels
 from coterie.store import read_archive, write_archive
 
 FAST = ["--method", "pcx", "-k", "3", "--quiet", "--set", "max_epochs=2", "--set", "hidden=[4]"]
@@ -217,3 +218,11 @@ def test_an_interrupted_fit_says_what_it_leaves(folder, monkeypatch, capsys, sto
     assert said(capsys) == f"{ended}; nothing was written to {folder}/new."
     assert fit(folder, "new", "--seed", "3") == code
     assert said(capsys) == f"{ended}; the same command goes on from the last checkpoint."
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_a_name_that_a_spreadsheet_would_take_for_a_formula_is_text_in_labels_csv(tmp_path, start):
+    write_labels(tmp_path / "l.csv", np.array([0, 1]), np.array([-0.5, 1]), {0: f"{start}1", 1: "a-b"})
+    shown = " " if start == "\r" else start  # a carriage return would end the row
+    with (tmp_path / "l.csv").open(newline="") as handle:
+        assert list(csv.reader(handle))[1:] == [["0", "0", "-0.5", f"'{shown}1"], ["1", "1", "1", "a-b"]]

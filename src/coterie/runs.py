@@ -226,6 +226,20 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
+def text_cell(text: str) -> str:
+    """Return a text for a CSV so that no spreadsheet takes it for a formula: with an apostrophe where it could.
+
+    A carriage return becomes a space: Python's csv does not quote it, and readers end the row there.
+
+    Examples
+    --------
+    >>> text_cell("cats"), text_cell("=1+2")
+    ('cats', "'=1+2")
+    """
+    start = "'" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else ""
+    return start + text.replace("\r", " ")
+
+
 def write_labels(
     path: Path, labels: np.ndarray, confidence: np.ndarray, names: Mapping[int, str] | None = None
 ) -> None:
@@ -250,7 +264,7 @@ def write_labels(
         writer = csv.writer(handle, lineterminator="\n")
         writer.writerow(["row", "cluster", "confidence", *(["name"] if names else [])])
         writer.writerows(
-            (row, int(label), f"{value:.6g}", *([names.get(int(label), "")] if names else []))
+            (row, int(label), f"{value:.6g}", *([text_cell(names.get(int(label), ""))] if names else []))
             for row, (label, value) in enumerate(zip(labels, confidence, strict=True))
         )
 

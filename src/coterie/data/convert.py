@@ -103,7 +103,7 @@ def _dense(x: Any, label: str) -> Source:
         _check_two_dimensional(x.shape, label)
         return MemmapRows(x)
     if isinstance(x, np.ma.MaskedArray) and x.dtype.kind in "biuf" and x.mask.any():
-        x = x.astype(np.float64).filled(np.nan)  # what a mask hides is no number
+        x = np.where(x.mask, np.nan, x.data)  # what a mask hides is no number
     try:
         array = np.asarray(x)
     except ValueError:

@@ -16,6 +16,7 @@ from coterie.explore.live.describe import history_json
 from coterie.explore.live.session import Session
 from coterie.explore.report import write_report
 from coterie.methods.refined_model import RefinedModel
+from coterie.runs import text_cell
 from coterie.store import atomic_path
 
 
@@ -51,7 +52,7 @@ def write_csv(session: Session, path: Path) -> None:
         writer = csv.writer(handle, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(
-            (row, cluster, name, f"{confidence:.6g}", int(given))
+            (row, cluster, text_cell(name), f"{confidence:.6g}", int(given))
             for row, cluster, name, confidence, given in zip(
                 *map(np.ndarray.tolist, columns.values()), strict=True
             )

@@ -41,6 +41,8 @@ class AnswerLog:
     undone : list of Entry
         Those that were undone and can be redone, the next one last.
     notice : str or None
+    steps : int
+        How many answers, undos and redos there are in all.
 
     Examples
     --------
@@ -59,6 +61,7 @@ class AnswerLog:
     def __init__(self, path: Path, of: str | None = None) -> None:
         self.path, self._of = path, of
         self.notice: str | None = None
+        self.steps = 0
         self.entries: list[Entry] = []
         self.undone: list[Entry] = []
         try:
@@ -145,6 +148,7 @@ class AnswerLog:
             self.entries.append(self.undone.pop())
         else:
             raise ValueError("an unknown step")
+        self.steps += 1
 
 
 def _lock(file: IO[bytes], path: Path) -> None:
