@@ -54,7 +54,7 @@ def licence(package: str) -> str:
         if line.startswith("License :: OSI Approved :: ")
     ]
     declared = about.get("License-Expression") or ", ".join(classified) or about.get("License") or ""
-    return declared.splitlines()[0][:80] if declared else ""
+    return declared.partition("\n")[0]
 
 
 def table() -> str:
