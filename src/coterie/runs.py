@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from coterie.errors import InputError
-from coterie.store import atomic_path, file_digest, remove_drafts
+from coterie.store import atomic_path, file_digest, remove_drafts, text_cell
 
 
 class Run:
@@ -107,8 +107,7 @@ class Run:
             raise InputError(f"Cannot write in the folder {self.folder}: {error.strerror}.") from error
 
     def _remove_next(self) -> None:
-        if self._next.exists():
-            shutil.rmtree(self._next)
+        shutil.rmtree(self._next, ignore_errors=True)  # another process may be removing it too
 
     def _what_is_left(self) -> str:
         """Say what an interrupted fit leaves."""
@@ -224,20 +223,6 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def text_cell(text: str) -> str:
-    """Return a text for a CSV so that no spreadsheet takes it for a formula: with an apostrophe where it could.
-
-    A carriage return becomes a space: Python's csv does not quote it, and readers end the row there.
-
-    Examples
-    --------
-    >>> text_cell("cats"), text_cell("=1+2")
-    ('cats', "'=1+2")
-    """
-    start = "'" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else ""
-    return start + text.replace("\r", " ")
 
 
 def write_labels(

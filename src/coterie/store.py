@@ -237,6 +237,20 @@ def _check_digests(
         )
 
 
+def text_cell(text: str) -> str:
+    """Return a text for a CSV so that no spreadsheet takes it for a formula: with an apostrophe where it could.
+
+    A carriage return becomes a space: Python's csv does not quote it, and readers end the row there.
+
+    Examples
+    --------
+    >>> text_cell("cats"), text_cell("=1+2")
+    ('cats', "'=1+2")
+    """
+    start = "'" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else ""
+    return start + text.replace("\r", " ")
+
+
 def below(prefix: str, entries: Mapping[str, Entry]) -> dict[str, Entry]:
     """Return the entries whose names start with a prefix, without it."""
     return {name.removeprefix(prefix): entry for name, entry in entries.items() if name.startswith(prefix)}

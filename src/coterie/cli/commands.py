@@ -311,9 +311,7 @@ def refine(
 
     model, the_run = load_run(run_folder)
     views = fitted_data(the_run, data)
-    update, names = read_corrections(
-        views.n_rows, getattr(model, "names_", {}), labels, [must_link, cannot_link], answers
-    )
+    update, names = read_corrections(model, labels, [must_link, cannot_link], answers)
     new_run = None if out is None else Run(out)
     with nullcontext() if new_run is None else new_run.created(replace):
         refined = Refinement(model, views, keep=keep, n_ask=ask).update(**update)

@@ -16,8 +16,7 @@ from coterie.explore.live.describe import history_json
 from coterie.explore.live.session import Session
 from coterie.explore.report import write_report
 from coterie.methods.refined_model import RefinedModel
-from coterie.runs import text_cell
-from coterie.store import atomic_path
+from coterie.store import atomic_path, text_cell
 
 
 @dataclass(frozen=True)
@@ -75,6 +74,7 @@ def write_model(session: Session, path: Path) -> None:
 def write_answers(session: Session, path: Path) -> None:
     """Write the answers that count, and the names, as JSON."""
     content = {
+        "of": session.log.of,
         "answers": [{"at": entry.at, **entry.answer.model_dump()} for entry in session.log.entries],
         "names": {str(number): name for number, name in session.corrections.names.items()},
     }

@@ -59,7 +59,7 @@ class AnswerLog:
     """
 
     def __init__(self, path: Path, of: str | None = None) -> None:
-        self.path, self._of = path, of
+        self.path, self.of = path, of
         self.notice: str | None = None
         self.steps = 0
         self.entries: list[Entry] = []
@@ -97,7 +97,7 @@ class AnswerLog:
         self._file.close()
 
     def _write(self, entry: dict[str, Any]) -> None:
-        about = {} if self._of is None else {"of": self._of}
+        about = {} if self.of is None else {"of": self.of}
         entry = {"at": datetime.now(UTC).isoformat(timespec="seconds"), **about, **entry}
         line = json.dumps(entry).encode() + b"\n"
         try:
@@ -129,7 +129,7 @@ class AnswerLog:
                 )
                 self._file.truncate(good)
                 break
-            if self._of is not None and entry.get("of", self._of) != self._of:
+            if self.of is not None and entry.get("of", self.of) != self.of:
                 raise InputError(
                     f"{self.path}, line {number} is an answer about the clusters of another run; move the file away, "
                     "or put the model back that it is about."

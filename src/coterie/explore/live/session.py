@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import sys
@@ -29,6 +28,7 @@ from coterie.explore.live.answers import (
     Split,
     Together,
     combine,
+    labels_digest,
 )
 from coterie.explore.live.log import AnswerLog, Entry
 from coterie.explore.live.metadata import Metadata
@@ -114,7 +114,7 @@ class Session:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)  # answers, and exports of the data, are their owner's
-        self.log = AnswerLog(folder / "answers.jsonl", of=_labels_digest(model.labels_))
+        self.log = AnswerLog(folder / "answers.jsonl", of=labels_digest(model.labels_))
         self.refiner = Refiner(model, X, self.model_numbers)
         self._model_state = State(
             numbers=self.model_numbers,
@@ -309,8 +309,3 @@ class Session:
         used = [answer.to for answer in answers if isinstance(answer, Label)]
         used += [answer.new for answer in answers if isinstance(answer, Split)]
         return max([int(self.model_numbers.max()), *used]) + 1
-
-
-def _labels_digest(labels: ArrayLike) -> str:
-    """Return a digest of the label of every row, which is what answers are about."""
-    return hashlib.sha256(np.asarray(labels, dtype="<i8").tobytes()).hexdigest()[:16]
