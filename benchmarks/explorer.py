@@ -15,7 +15,7 @@ from benchmarks.disk import write_planted
 from benchmarks.records import add_record, machine
 from coterie import PCX
 from coterie.data import read_views
-from coterie.runs import Run, write_labels
+from coterie.runs import Run
 
 FILE = "explorer"
 _ANSWERS = 6
@@ -66,10 +66,9 @@ def _planted(folder: Path, n_rows: int, columns: int) -> Path:
     model = PCX(10, hidden=(32,), max_epochs=2, random_state=0).fit(first)
     model.labels_, confidence = model.assign(views)
     run = Run(folder / "run")
-    run.create(replace=False)
-    model.save(run.model)
-    write_labels(run.labels, model.labels_, confidence)
-    run.write_note({"data": str(folder / "rows.npy"), "rows": n_rows})
+    facts = {"data": str(folder / "rows.npy"), "rows": n_rows}
+    with run.created(replace=False):
+        run.write(model, model.labels_, confidence, None, facts)
     return run.folder
 
 

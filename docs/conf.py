@@ -88,11 +88,12 @@ CONTENTS = {
         "explorer",
         "many-processes",
         "reproducibility",
+        "promises",
         "errors",
     ),
     "methods/index": ("graph", "pcx", "largemvc", "mvsib", "sscnet", "fucsmf", "../errata"),
     "benchmarks/index": ("peers", "papers", "costs"),
-    "project": ("architecture", "contributing", "changelog"),
+    "project": ("architecture", "contributing", "supply", "changelog"),
 }
 
 

@@ -3,6 +3,8 @@
 import ast
 import re
 import sys
+from importlib.metadata import version
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
@@ -87,6 +89,34 @@ def test_every_test_that_the_errata_name_exists():
     assert {name for name in named if f"def {name}(" not in tests} == set()
     files = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
     assert {Path(name).name for name in re.findall(r"`([\w/]*test_\w+\.py)`", page)} <= files
+
+
+def test_every_promise_has_a_test_and_every_test_it_names_exists():
+    page = (ROOT / "docs" / "promises.md").read_text()
+    promises = [line for line in page.splitlines() if line.startswith("| ") and "tested by" not in line]
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    assert len(promises) > 20
+    for promise in promises:
+        named = re.findall(r"`(test_\w+)`", promise.rpartition(" | ")[2])
+        assert named, promise
+        assert [name for name in named if f"def {name}(" not in tests] == []
+
+
+def test_every_package_that_is_installed_is_listed_with_its_licence_and_reason():
+    place = spec_from_file_location("supply", ROOT / "docs" / "supply.py")
+    supply = module_from_spec(place)
+    place.loader.exec_module(supply)
+    page = (ROOT / "docs" / "supply.md").read_text()
+    listed = {line.split(" | ")[0][2:]: line for line in page.splitlines() if line.startswith("| ")}
+    listed.pop("package")
+    pins = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / "constraints.txt").read_text(), flags=re.MULTILINE))
+    wanted = supply.dependencies()
+    assert set(listed) == set(wanted) == set(supply.REASONS)
+    for name, group in wanted.items():
+        licence = supply.licence(name) if version(name) == pins.get(name) else listed[name].split(" | ")[1]
+        assert licence, name
+        assert "GPL" not in licence
+        assert listed[name] == f"| {name} | {licence} | {group} | {supply.REASONS[name]} |"
 
 
 def sentences_of_the_source() -> set[str]:

@@ -102,7 +102,8 @@ def test_a_process_killed_at_any_point_of_a_write_leaves_the_old_file_or_the_new
     assert found == sorted(found)
     assert found[0] == 1
     assert read() == 2
-    Run(path.parent).create(replace=True)
+    with Run(path.parent).created(replace=True):
+        pass
     assert [one.name for one in path.parent.iterdir()] == [path.name]
 
 
@@ -189,16 +190,20 @@ def test_a_run_killed_between_its_last_files_goes_on_without_being_asked_to_repl
     assert run(command(folder)) == 2
 
 
-def test_a_run_that_is_replaced_counts_as_unfinished_from_its_first_new_file(folder, monkeypatch):
+def test_a_run_whose_replacement_is_stopped_before_it_is_whole_stays_as_it_is(folder, monkeypatch):
     def stop(*given):
         raise KeyboardInterrupt
 
     assert run(command(folder)) == 0
-    with monkeypatch.context() as patch:
-        patch.setattr(sys.modules["coterie.runs"], "write_labels", stop)
-        assert run([*command(folder), "--replace", "--seed", "7"]) == 130
-    assert load(folder / "run" / "model.coterie").seed_ == 7
-    assert not Run(folder / "run").finished
+    before = {path.name: path.read_bytes() for path in (folder / "run").iterdir()}
+    for name in ("write_labels", "file_digest"):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys.modules["coterie.runs"], name, stop)
+            assert run([*command(folder), "--replace", "--seed", "7"]) == 130
+        left = {path.name: path.read_bytes() for path in (folder / "run").iterdir() if path.is_file()}
+        left.pop("checkpoint.coterie")
+        assert left == before
+    Run(folder / "run").check()
 
 
 def test_too_little_memory_is_one_sentence(folder, monkeypatch, capsys):

@@ -4,6 +4,7 @@ import zipfile
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 from coterie.errors import InputError
 from coterie.store import SCHEMA, atomic_path, read_archive, versions, write_archive
@@ -137,3 +138,77 @@ def test_numbers_of_a_kind_that_numpy_lacks_are_one_sentence(tmp_path):
         archive.writestr("tensors.safetensors", len(head).to_bytes(8, "little") + head + b"ab")
     with pytest.raises(InputError, match=r"new\.coterie is not a whole coterie file"):
         read_archive(path)
+
+
+def put_together(path, manifest, arrays):
+    """Write a valid zip of a manifest and tensors as they are, as a program other than coterie would."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("manifest.json", json.dumps(manifest))
+        archive.writestr("tensors.safetensors", safetensors.numpy.save(arrays))
+
+
+def changed_tensors(arrays, how):
+    a, b = arrays["a"], arrays["b"]
+    return {
+        "exchanged": {"a": b, "b": a},
+        "rows reordered": {"a": a[::-1].copy(), "b": b},
+        "another shape": {"a": a.reshape(3, 2), "b": b},
+        "another type": {"a": a.astype(np.int32), "b": b},
+        "one missing": {"b": b},
+        "one more": {"a": a, "aa": b, "b": b},
+    }[how]
+
+
+@pytest.mark.parametrize(
+    ("how", "member"),
+    [
+        ("exchanged", "a"),
+        ("rows reordered", "a"),
+        ("another shape", "a"),
+        ("another type", "a"),
+        ("one missing", "a"),
+        ("one more", "aa"),
+    ],
+)
+def test_tensors_that_are_not_those_written_are_refused_by_name_in_a_file_that_is_valid(archive, how, member):
+    manifest, arrays = read_archive(archive)
+    put_together(archive, manifest, changed_tensors(arrays, how))
+    with pytest.raises(InputError) as refusal:
+        read_archive(archive)
+    assert str(refusal.value) == (
+        f"{archive}: tensors.safetensors, '{member}' is not what coterie wrote there, so the file was changed or put "
+        "together from others; copy it again, or make it anew."
+    )
+
+
+@pytest.mark.parametrize(
+    "change", [{"kind": "checkpoint"}, {"x": [1, None, "e"]}, {"more": 1}, {"versions": {}}, {"schema": 1}]
+)
+def test_a_value_edited_in_the_manifest_is_refused(archive, change):
+    manifest, arrays = read_archive(archive)
+    put_together(archive, manifest | change, arrays)
+    with pytest.raises(InputError, match=r"model\.coterie: manifest\.json is not what coterie wrote there"):
+        read_archive(archive)
+
+
+@pytest.mark.parametrize("digests", [None, [], {}, {"tensors": 3}])
+def test_a_file_of_this_schema_without_digests_is_refused(archive, digests):
+    manifest, arrays = read_archive(archive)
+    put_together(archive, manifest | {"digests": digests}, arrays)
+    with pytest.raises(InputError, match=r"manifest\.json holds no digests"):
+        read_archive(archive)
+
+
+def test_a_file_of_schema_1_has_no_digests_and_is_read(archive):
+    manifest, arrays = read_archive(archive)
+    del manifest["digests"]
+    put_together(archive, manifest | {"schema": 1}, arrays)
+    np.testing.assert_array_equal(read_archive(archive)[1]["a"], np.arange(6).reshape(2, 3))
+
+
+def test_members_of_two_files_do_not_make_one(archive, tmp_path):
+    other = tmp_path / "other.coterie"
+    write_archive(other, {"kind": "model"}, {"a": np.arange(6).reshape(2, 3) + 1, "b": np.ones(())})
+    put_together(archive, read_archive(archive)[0], read_archive(other)[1])
+    with pytest.raises(InputError, match="put together from others"):
+        read_archive(archive)

@@ -1,10 +1,13 @@
 """Files of models and checkpoints: a zip of `manifest.json` and `tensors.safetensors`, written atomically.
 
-Nothing in such a file can run code.
+Nothing in such a file can run code. Its manifest holds a SHA-256 digest of every tensor and of the rest of the
+manifest, so that a file in which tensors were exchanged, or a value edited, is refused. The digests are no
+signature: whoever can write the file can compute them again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -22,12 +25,13 @@ import safetensors.numpy
 
 from coterie.errors import InputError
 
-SCHEMA = 1
+SCHEMA = 2
 Entry = TypeVar("Entry")
 _MANIFEST = "manifest.json"
 _TENSORS = "tensors.safetensors"
 _MEMBERS = (_MANIFEST, _TENSORS)
 _PART = ".part"
+_DIGESTS = "digests"
 
 
 def versions() -> dict[str, str]:
@@ -116,7 +120,9 @@ def _umask() -> int:
 def write_archive(
     path: str | os.PathLike[str], manifest: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
 ) -> None:
-    """Write a JSON manifest, with `format`, `schema` and `versions` added, and named arrays to `path` atomically.
+    """Write a JSON manifest and named arrays to `path` atomically.
+
+    The manifest gets `format`, `schema`, `versions` and the `digests` of all that is written.
 
     Examples
     --------
@@ -128,7 +134,9 @@ def write_archive(
     ('model', (2, 2))
     """
     head = {"format": "coterie", "schema": SCHEMA, "versions": versions(), **manifest}
-    body = safetensors.numpy.save({name: np.asarray(array, order="C") for name, array in tensors.items()})
+    arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
+    head[_DIGESTS] = _digests(head, arrays)
+    body = safetensors.numpy.save(arrays)
     with atomic_path(path) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(_MANIFEST, json.dumps(head, indent=1, allow_nan=True))
         archive.writestr(_TENSORS, body)
@@ -139,7 +147,8 @@ def read_archive(
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Read what `write_archive` wrote; raise one sentence, with a `remedy`, where the file is damaged.
 
-    The checksums of the zip detect every flipped bit.
+    The checksums of the zip detect every flipped bit, and the digests of the manifest every exchanged or edited
+    member. Files of schema 1 have no digests; they are read as they are.
 
     Examples
     --------
@@ -158,7 +167,9 @@ def read_archive(
         with zipfile.ZipFile(source) as archive:
             if len(archive.namelist()) > len(_MEMBERS):
                 raise InputError(f"{source} is a zip that holds more than a coterie file does.")
-            return _manifest(archive, source), _tensors(archive, source)
+            manifest, arrays = _manifest(archive, source), _tensors(archive, source)
+            _check_digests(manifest, arrays, source, remedy)
+            return manifest, arrays
     except (
         zipfile.BadZipFile,
         safetensors.SafetensorError,
@@ -174,6 +185,70 @@ def read_archive(
             f"{source} is not a whole coterie file ({_first_line(error)}): it is truncated, damaged or of another "
             f"program; {remedy}."
         ) from error
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 digest of a file, in hexadecimal.
+
+    Examples
+    --------
+    >>> path = getfixture("tmp_path") / "empty"
+    >>> path.touch()
+    >>> file_digest(path)[:12]
+    'e3b0c44298fc'
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _digests(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Return the digest of the manifest without its digests, and of each array with its type and shape."""
+    rest = json.loads(json.dumps({key: value for key, value in manifest.items() if key != _DIGESTS}))
+    head = hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+    return {"manifest": head, "tensors": {name: _array_digest(array) for name, array in arrays.items()}}
+
+
+def _array_digest(array: np.ndarray) -> str:
+    digest = hashlib.sha256(f"{array.dtype.str} {array.shape} ".encode())
+    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _check_digests(
+    manifest: dict[str, Any], arrays: Mapping[str, np.ndarray], source: Path, remedy: str
+) -> None:
+    """Raise one sentence that names the member that is not what was written."""
+    stored = manifest.get(_DIGESTS, {})
+    if manifest["schema"] < 2 and not stored:
+        return
+    if not isinstance(stored, dict) or not isinstance(stored.get("tensors"), dict):
+        raise InputError(f"{source}: {_MANIFEST} holds no digests of its members; {remedy}.")
+    computed, wrong = _digests(manifest, arrays), None
+    if stored.get("manifest") != computed["manifest"]:
+        wrong = _MANIFEST
+    else:
+        written, found = stored["tensors"], computed["tensors"]
+        names = [name for name in sorted(written | found) if written.get(name) != found.get(name)]
+        wrong = f"{_TENSORS}, {names[0]!r}" if names else None
+    if wrong is not None:
+        raise InputError(
+            f"{source}: {wrong} is not what coterie wrote there, so the file was changed or put together from "
+            f"others; {remedy}."
+        )
+
+
+def text_cell(text: str) -> str:
+    """Return a text for a CSV so that no spreadsheet takes it for a formula: with an apostrophe where it could.
+
+    A carriage return becomes a space: Python's csv does not quote it, and readers end the row there.
+
+    Examples
+    --------
+    >>> text_cell("cats"), text_cell("=1+2")
+    ('cats', "'=1+2")
+    """
+    start = "'" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else ""
+    return start + text.replace("\r", " ")
 
 
 def below(prefix: str, entries: Mapping[str, Entry]) -> dict[str, Entry]:

@@ -10,6 +10,7 @@ from tests.cli.helpers import last_error, read_lines
 
 from coterie import load
 from coterie.cli import run
+from coterie.explore.live.answers import labels_digest
 
 
 def test_refine_takes_numbers_of_clusters_and_no_words(folder, tmp_path, capsys):
@@ -207,3 +208,23 @@ def test_fewer_than_no_rows_cannot_be_asked_about(folder, tmp_path, capsys):
     assert "'--ask'" in last_error(capsys)
     assert run([*refine, "--ask", "0"]) == 0
     assert "Worth labelling" not in capsys.readouterr().out
+
+
+def test_answers_about_the_clusters_of_another_run_are_refused(folder, tmp_path, capsys):
+    answers = [{"at": "now", "kind": "label", "rows": [0, 1, 2], "to": 7}]
+    path = tmp_path / "answers.json"
+    command = [
+        "refine",
+        str(folder / "run"),
+        "--answers",
+        str(path),
+        "-o",
+        str(tmp_path / "o.csv"),
+        "--quiet",
+    ]
+    path.write_text(json.dumps({"of": "another", "answers": answers, "names": {}}))
+    assert run(command) == 2
+    assert f"{path} holds answers about the clusters of another run" in last_error(capsys)
+    own = labels_digest(load(folder / "run" / "model.coterie").labels_)
+    path.write_text(json.dumps({"of": own, "answers": answers, "names": {}}))
+    assert run(command) == 0

@@ -9,15 +9,11 @@ from typing import Any
 
 import typer
 
-from coterie.cli.commands import app
+from coterie.cli.commands import Stopped, app
 from coterie.cli.inputs import is_follower
 from coterie.errors import InputError
 
 __all__ = ["Stopped", "app", "main", "run"]
-
-
-class Stopped(BaseException):
-    """SIGTERM came: the run ends at once, and its last checkpoint stays."""
 
 
 def main() -> None:
@@ -27,7 +23,7 @@ def main() -> None:
 
 
 def _stop(number: int, frame: Any) -> None:
-    raise Stopped
+    raise Stopped(why="Stopped by SIGTERM", code=143)
 
 
 def run(arguments: list[str]) -> int:
@@ -44,12 +40,10 @@ def run(arguments: list[str]) -> int:
         return _fail(
             f"There is not enough memory ({error or 'no more is known'}); close other programs or use fewer rows."
         )
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # before a command began
         return _fail("Interrupted.", code=130)
-    except Stopped:
-        return _fail(
-            "Stopped by SIGTERM; an unfinished fit goes on when the same command is run again.", code=143
-        )
+    except Stopped as stop:
+        return _fail(stop.sentence, code=stop.code)
     except Exception as error:
         if hasattr(error, "format_message"):
             asked = getattr(getattr(error, "ctx", None), "command_path", "coterie")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from coterie.cli.inputs import (
     ClassColumn,
@@ -30,6 +32,7 @@ from coterie.cli.inputs import (
     fill_values,
     filled,
     fitted_data,
+    is_follower,
     load_if_it_fits,
     load_model,
     load_run,
@@ -45,7 +48,33 @@ from coterie.cli.inputs import (
 )
 from coterie.errors import InputError, counted
 
+
+class Stopped(BaseException):
+    """Ctrl-C or SIGTERM came: the command ends at once, and says what it leaves."""
+
+    def __init__(self, left: str = "", why: str = "Interrupted", code: int = 130) -> None:
+        super().__init__(left)
+        self.why, self.code = why, code
+
+    @property
+    def sentence(self) -> str:
+        """Why the command ended, and what it leaves where that is known."""
+        return f"{self.why}; {self}." if str(self) else f"{self.why}."
+
+
+class _Commands(TyperGroup):
+    """The commands; typer alone would end an interrupted one without a word."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interruption:
+            raise Stopped(str(interruption)) from interruption
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Find the groups in large, messy data and show why.",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -153,31 +182,32 @@ def fit(
     model = estimator(**{name: value for name, value in usual.items() if name in estimator().get_params()})
     model.set_params(**parameters)
     started = time.perf_counter()
-    with the_run.created(replace), process_group() as group, printed_warnings():
-        model.fit(views, known)
-    if group.rank > 0:
-        return
-    seconds = time.perf_counter() - started
-    if names:
-        model.names_ = names
-    facts = {
-        "data": str(data.resolve()),
-        "drop": drop or [],
-        "columns": list(views.feature_names[0] or []) if views.n_views == 1 else [],
-        "fill": values,
-        "rows": views.n_rows,
-        "method": chosen.name,
-        "clusters": len(model.cluster_sizes_),
-        "labels": None if labels is None else str(labels.resolve()),
-        "settings": {
-            name.replace("__", "."): value for name, value in parameters.items() if name != "checkpoint"
-        },
-        "random_state": seed,
-        "seed": model.seed_,
-        "seconds": round(seconds, 3),
-        "versions": model.versions_,
-    }
-    the_run.write(model, model.labels_, model.assign(views).confidence, names, facts)
+    with the_run.created(replace, alone=not is_follower()):
+        with process_group() as group, printed_warnings():
+            model.fit(views, known)
+        if group.rank > 0:
+            return
+        seconds = time.perf_counter() - started
+        if names:
+            model.names_ = names
+        facts = {
+            "data": str(data.resolve()),
+            "drop": drop or [],
+            "columns": list(views.feature_names[0] or []) if views.n_views == 1 else [],
+            "fill": values,
+            "rows": views.n_rows,
+            "method": chosen.name,
+            "clusters": len(model.cluster_sizes_),
+            "labels": None if labels is None else str(labels.resolve()),
+            "settings": {
+                name.replace("__", "."): value for name, value in parameters.items() if name != "checkpoint"
+            },
+            "random_state": seed,
+            "seed": model.seed_,
+            "seconds": round(seconds, 3),
+            "versions": model.versions_,
+        }
+        the_run.write(model, model.labels_, model.assign(views).confidence, names, facts)
     if labels is not None and n_clusters not in ("auto", len(model.cluster_sizes_)):
         typer.echo(
             f"coterie: --clusters {clusters} was not followed: the labels are of "
@@ -281,25 +311,22 @@ def refine(
 
     model, the_run = load_run(run_folder)
     views = fitted_data(the_run, data)
-    update, names = read_corrections(
-        views.n_rows, getattr(model, "names_", {}), labels, [must_link, cannot_link], answers
-    )
+    update, names = read_corrections(model, labels, [must_link, cannot_link], answers)
     new_run = None if out is None else Run(out)
-    if new_run is not None:
-        new_run.create(replace)
-    refined = Refinement(model, views, keep=keep, n_ask=ask).update(**update)
-    result = refined.labels, refined.memberships.max(axis=1), names
-    written = the_run.refined if output is None and new_run is None else output
-    if written is not None:
-        write_labels(written, *result)
-    if new_run is not None:
-        new_model, facts = refined.model(names), the_run.read_note()
-        facts |= {
-            "method": new_model.method_,
-            "clusters": len(refined.classes),
-            "refined": str(run_folder.resolve()),
-        }
-        new_run.write(new_model, *result, facts | ({} if data is None else {"data": str(data.resolve())}))
+    with nullcontext() if new_run is None else new_run.created(replace):
+        refined = Refinement(model, views, keep=keep, n_ask=ask).update(**update)
+        result = refined.labels, refined.memberships.max(axis=1), names
+        written = the_run.refined if output is None and new_run is None else output
+        if written is not None:
+            write_labels(written, *result)
+        if new_run is not None:
+            new_model, facts = refined.model(names), the_run.read_note()
+            facts |= {
+                "method": new_model.method_,
+                "clusters": len(refined.classes),
+                "refined": str(run_folder.resolve()),
+            }
+            new_run.write(new_model, *result, facts | ({} if data is None else {"data": str(data.resolve())}))
     if not quiet:
         moved = int((refined.labels != refined.clusters).sum())
         rows, classes = counted(views.n_rows, "row"), counted(len(refined.classes), "class", "classes")

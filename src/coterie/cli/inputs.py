@@ -82,19 +82,20 @@ def load_model(path: Path) -> tuple[Any, Any]:
 
 
 def read_corrections(
-    n_rows: int, names: dict[int, str], labels: Path | None, links: list[Path | None], answers: Path | None
+    model: Any, labels: Path | None, links: list[Path | None], answers: Path | None
 ) -> tuple[dict[str, Any], dict[int, str]]:
-    """Read a person's corrections as arguments of `Refinement.update`, and the names of classes after them."""
+    """Read corrections of a model as arguments of `Refinement.update`, and the names of classes after them."""
     from coterie.data import read_pairs, read_some_labels
 
     if labels is None and answers is None and not any(links):
         raise InputError("Say what you know with --labels, --must-link, --cannot-link or --answers.")
+    names, n_rows = getattr(model, "names_", {}), len(model.labels_)
     update: dict[str, Any] = {"y": None, "must_link": None, "cannot_link": None}
     if answers is not None:
         need_packages("pydantic")
-        from coterie.explore.live.answers import combine, read_answers
+        from coterie.explore.live.answers import combine, labels_digest, read_answers
 
-        corrections = combine(read_answers(answers), names)
+        corrections = combine(read_answers(answers, labels_digest(model.labels_)), names)
         update, names = corrections.for_update(), corrections.names
     if labels is not None:
         given = enumerate(read_some_labels(labels, n_rows, words=False).tolist())

@@ -102,6 +102,8 @@ def _dense(x: Any, label: str) -> Source:
     if isinstance(x, np.memmap) and x._mmap is not None and x.dtype.kind in "biuf":  # type: ignore[attr-defined]
         _check_two_dimensional(x.shape, label)
         return MemmapRows(x)
+    if isinstance(x, np.ma.MaskedArray) and x.dtype.kind in "biuf" and x.mask.any():
+        x = np.where(x.mask, np.nan, x.data)  # what a mask hides is no number
     try:
         array = np.asarray(x)
     except ValueError:

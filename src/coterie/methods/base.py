@@ -18,7 +18,7 @@ from coterie.engine.callbacks import Checkpoint, Progress
 from coterie.engine.checkpoint import stored_identity
 from coterie.engine.distributed import current_collectives
 from coterie.engine.loop import Callback
-from coterie.errors import InputError
+from coterie.errors import InputError, listed
 from coterie.methods.choosing.clusters import KChoice, choose_k
 from coterie.methods.moved import current_arrays, current_params, refuse_moved
 from coterie.methods.options import PREFIX, Options
@@ -140,14 +140,27 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             self.n_features_in_ = sum(data.dims)
             self.view_names_in_ = np.array(data.names, dtype=object)
             self.view_dims_in_ = tuple(data.dims)
+            self._columns_in = [None if names is None else list(names) for names in data.feature_names]
         elif tuple(data.dims) != self.view_dims_in_:
             raise InputError(
                 f"X has {_columns(data.dims)} features, but {type(self).__name__} is expecting "
                 f"{_columns(self.view_dims_in_)} features as input."
             )
+        else:
+            self._check_column_order(data)
         if not self._takes_missing:
             self._check_whole(data)
         return data
+
+    def _check_column_order(self, data: Views) -> None:
+        """Check that columns named as in `fit` come in the order of `fit`: they are taken by position."""
+        fitted = getattr(self, "_columns_in", [])  # models of file schema 1 do not know it
+        for view, before, now in zip(data.names, fitted, data.feature_names, strict=False):
+            if before is not None and now is not None and before != list(now) and set(before) == set(now):
+                raise InputError(
+                    f"View {view!r} has the columns of fit in another order; put them in that order: "
+                    f"{listed(list(map(str, before)))}."
+                )
 
     def _settle_clusters(self, data: Views) -> None:
         """Set how many clusters to find: as many as were asked for, or what the rows say where "auto" was."""
@@ -318,6 +331,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             "n_features_in_": self.n_features_in_,
             "view_names_in_": list(self.view_names_in_),
             "view_dims_in_": list(self.view_dims_in_),
+            "columns_in": self._columns_in,
             "feature_names_in_": [str(name) for name in getattr(self, "feature_names_in_", [])],
             "n_clusters_": self.n_clusters_,
             "k_choice_": None if self.k_choice_ is None else self.k_choice_.as_values(),
@@ -346,6 +360,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self.view_dims_in_ = tuple(inputs["view_dims_in_"])
         if inputs["feature_names_in_"]:
             self.feature_names_in_ = np.array(inputs["feature_names_in_"], dtype=object)
+        self._columns_in = inputs.get("columns_in", [])
         # Models of version 0.1 before "auto" have neither.
         self.n_clusters_ = inputs.get("n_clusters_", self.n_clusters)
         choice = inputs.get("k_choice_")

@@ -81,3 +81,16 @@ def test_a_report_of_a_run_nobody_corrected_lists_no_answers(session):
     page = exported(session, "report").read_text()
     assert "<dd>PCX</dd>" in page
     assert 'id="answers"' not in page
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@"])
+def test_a_name_that_a_spreadsheet_would_take_for_a_formula_is_text_in_the_csv(session, start):
+    name = f"{start}cmd|'/c calc'!A1"
+    session.name(0, name)
+    with exported(session, "labels.csv").open(newline="", encoding="utf-8") as handle:
+        lines = list(csv.DictReader(handle))
+    named = [line for line in lines if line["cluster"] == "0"]
+    assert {line["name"] for line in named} == {f"'{name}"}
+    assert all(line["confidence"][0].isdigit() for line in lines)
+    table = pyarrow.parquet.read_table(exported(session, "labels.parquet")).to_pydict()
+    assert name in table["name"]

@@ -180,3 +180,22 @@ def test_an_answer_that_cannot_be_written_leaves_the_file_as_it_was(path, monkey
     log.add(EVERY[2])
     log.close()
     assert AnswerLog(path).answers == [EVERY[0], EVERY[2]]
+
+
+def test_answers_about_the_clusters_of_another_run_are_refused_and_kept(path):
+    log = AnswerLog(path, of="this")
+    log.add(EVERY[0])
+    log.undo()
+    log.close()
+    whole = path.read_bytes()
+    with pytest.raises(
+        InputError, match=r"answers\.jsonl, line 1 is an answer about the clusters of another run"
+    ):
+        AnswerLog(path, of="that")
+    assert path.read_bytes() == whole
+    assert len(AnswerLog(path, of="this").undone) == 1
+
+
+def test_answers_of_before_they_said_what_they_are_about_are_read(path):
+    written(path, *EVERY[:2])
+    assert AnswerLog(path, of="this").answers == EVERY[:2]

@@ -397,3 +397,21 @@ def test_an_answer_survives_the_death_of_the_program(start, browse, run_folder):
     again = page.state()
     assert again["history"] == state["history"]
     assert again["clusters"] == state["clusters"]
+
+
+def test_an_answer_of_a_tab_left_behind_is_not_taken_and_the_tab_shows_what_is_now(start, browse):
+    program = start()
+    first, second = browse(), browse()
+    first.open(program.link)
+    second.open(program.another_link())
+    for page, name in ((first, "mine"), (second, "yours")):
+        page.press("[data-cluster='2']")
+        page.until(lambda page=page: page.all("#name"))
+        page.all("#name")[0].send_keys(name)
+    first.after(lambda: first.press("#panel form button[type=submit]"))
+    second.press("#panel form button[type=submit]")
+    second.until(lambda: second.status.startswith("Another tab has given an answer since"))
+    assert second.state()["clusters"][2]["title"] == "2: mine"
+    second.until(lambda: not second.all("#undo")[0].get_attribute("disabled"))
+    second.after(lambda: second.press("#undo"))
+    assert second.state()["clusters"][2]["title"] == "2"

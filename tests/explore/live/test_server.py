@@ -151,3 +151,37 @@ def test_no_question_however_strange_breaks_the_server(client, address, word):
     sendable = word.encode("utf-8", "surrogatepass")
     answer = client.get("/api/" + address.format(quote(sendable, safe="")))
     assert answer.status_code in (200, 400, 404, 422)
+
+
+def test_an_answer_of_a_tab_that_missed_another_answer_is_refused_and_nothing_is_lost(client, session):
+    known = client.get("/api/state").json()["steps"]
+    headers = {"coterie-steps": str(known)}
+    assert client.post("/api/name", json={"cluster": 0, "name": "one"}, headers=headers).status_code == 200
+    for what, body in (
+        ("name", {"cluster": 0, "name": "two"}),
+        ("undo", {}),
+        ("redo", {}),
+        ("split", {"cluster": 0}),
+    ):
+        stale = client.post(f"/api/{what}", json=body, headers=headers)
+        assert stale.status_code == 409
+        assert stale.json()["error"].startswith(
+            "Another tab has given an answer since, so this one was not taken"
+        )
+    assert [answer.name for answer in session.log.answers] == ["one"]
+    fresh = {"coterie-steps": str(client.get("/api/state").json()["steps"])}
+    again = client.post("/api/name", json={"cluster": 0, "name": "two"}, headers=fresh)
+    assert again.status_code == 200
+    assert again.json()["state"]["steps"] == int(fresh["coterie-steps"]) + 1
+
+
+def test_an_undone_answer_is_a_step_too(client):
+    assert client.post("/api/name", json={"cluster": 0, "name": "one"}).json()["state"]["steps"] == 1
+    assert client.post("/api/undo").json()["state"]["steps"] == 2
+    assert client.post("/api/redo", headers={"coterie-steps": "1"}).status_code == 409
+
+
+@pytest.mark.parametrize("steps", ["-1", "x", "1" * 4000, ""])
+def test_a_number_of_steps_that_is_none_is_refused(client, steps):
+    answer = client.post("/api/name", json={"cluster": 0, "name": "x"}, headers={"coterie-steps": steps})
+    assert answer.status_code == 422

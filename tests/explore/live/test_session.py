@@ -1,3 +1,4 @@
+import stat
 import threading
 
 import numpy as np
@@ -309,3 +310,18 @@ def test_preparation_waits_until_the_page_has_its_map(make_session, monkeypatch)
     assert not begun.wait(0.2)
     session.map_requested.set()
     assert begun.wait(60)
+
+
+def test_answers_and_exports_can_be_read_by_their_owner_only(session):
+    session.name(0, "mine")
+    assert stat.S_IMODE(session.folder.stat().st_mode) == 0o700
+
+
+def test_answers_that_were_copied_from_another_run_are_refused(make_session, tmp_path):
+    first = make_session(tmp_path / "a")
+    first.name(0, "mine")
+    first.log.close()
+    lines = first.log.path.read_text().replace('"of": "', '"of": "0')
+    first.log.path.write_text(lines)
+    with pytest.raises(InputError, match="about the clusters of another run"):
+        make_session(tmp_path / "a")

@@ -1,5 +1,6 @@
 """The answers that a person may give about the clusters, and the corrections that they add up to."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from unicodedata import category
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
 
 from coterie.errors import InputError
@@ -160,15 +162,31 @@ def combine(answers: Iterable[Answer], names: Mapping[int, str] | None = None) -
     return corrections
 
 
-def read_answers(path: Path) -> list[Answer]:
-    """Read the answers.json that the page exports."""
+def labels_digest(labels: Any) -> str:
+    """Return a digest of the label of every row, which is what answers are about.
+
+    Examples
+    --------
+    >>> labels_digest([0, 1, 1]) == labels_digest([0, 1, 0])
+    False
+    """
+    return hashlib.sha256(np.asarray(labels, dtype="<i8").tobytes()).hexdigest()[:16]
+
+
+def read_answers(path: Path, of: str | None = None) -> list[Answer]:
+    """Read the answers.json that the page exports; answers about labels of another digest are refused."""
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))["answers"]
-        return [
+        content = json.loads(path.read_text(encoding="utf-8"))
+        answers = [
             ANSWER.validate_python({key: value for key, value in entry.items() if key != "at"})
-            for entry in entries
+            for entry in content["answers"]
         ]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:  # of pydantic too
         raise InputError(
             f"{path} does not hold answers; give the file answers.json that the page exports."
         ) from error
+    if of is not None and content.get("of", of) != of:
+        raise InputError(
+            f"{path} holds answers about the clusters of another run; give those about this one."
+        )
+    return answers

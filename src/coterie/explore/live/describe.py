@@ -38,6 +38,7 @@ def state_json(session: Session) -> dict[str, Any]:
     positions = [sample.position(row) for row in state.exemplars.values()]
     return {
         "version": session.version,
+        "steps": session.log.steps,
         "clusters": [
             {
                 "number": number,

@@ -16,7 +16,7 @@ from coterie.explore.live.describe import history_json
 from coterie.explore.live.session import Session
 from coterie.explore.report import write_report
 from coterie.methods.refined_model import RefinedModel
-from coterie.store import atomic_path
+from coterie.store import atomic_path, text_cell
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def write_csv(session: Session, path: Path) -> None:
         writer = csv.writer(handle, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(
-            (row, cluster, name, f"{confidence:.6g}", int(given))
+            (row, cluster, text_cell(name), f"{confidence:.6g}", int(given))
             for row, cluster, name, confidence, given in zip(
                 *map(np.ndarray.tolist, columns.values()), strict=True
             )
@@ -74,6 +74,7 @@ def write_model(session: Session, path: Path) -> None:
 def write_answers(session: Session, path: Path) -> None:
     """Write the answers that count, and the names, as JSON."""
     content = {
+        "of": session.log.of,
         "answers": [{"at": entry.at, **entry.answer.model_dump()} for entry in session.log.entries],
         "names": {str(number): name for number, name in session.corrections.names.items()},
     }

@@ -23,10 +23,16 @@ class Entry:
 
 
 class AnswerLog:
-    """Answers that survive a crash.
+    """Answers that survive a crash, about one clustering: each line says about which.
 
     Undo is a line of its own, so that nothing is ever lost. A last line that a crash cut short is dropped, and
     `notice` says so. Only one process may have the file open.
+
+    Parameters
+    ----------
+    path : Path
+    of : str, optional
+        The digest of the labels that the answers are about; answers about others are refused.
 
     Attributes
     ----------
@@ -35,6 +41,8 @@ class AnswerLog:
     undone : list of Entry
         Those that were undone and can be redone, the next one last.
     notice : str or None
+    steps : int
+        How many answers, undos and redos there are in all.
 
     Examples
     --------
@@ -50,9 +58,10 @@ class AnswerLog:
     ([], 'cats')
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, of: str | None = None) -> None:
+        self.path, self.of = path, of
         self.notice: str | None = None
+        self.steps = 0
         self.entries: list[Entry] = []
         self.undone: list[Entry] = []
         try:
@@ -88,7 +97,8 @@ class AnswerLog:
         self._file.close()
 
     def _write(self, entry: dict[str, Any]) -> None:
-        entry = {"at": datetime.now(UTC).isoformat(timespec="seconds"), **entry}
+        about = {} if self.of is None else {"of": self.of}
+        entry = {"at": datetime.now(UTC).isoformat(timespec="seconds"), **about, **entry}
         line = json.dumps(entry).encode() + b"\n"
         try:
             if self._file.write(line) != len(line):
@@ -107,7 +117,8 @@ class AnswerLog:
             try:
                 if not line.endswith(b"\n"):
                     raise ValueError("cut short")
-                self._apply(json.loads(line))
+                entry = json.loads(line)
+                self._apply(entry)
             except (ValueError, LookupError, TypeError, RecursionError) as error:  # of pydantic too
                 if number < len(lines):
                     raise InputError(
@@ -118,6 +129,11 @@ class AnswerLog:
                 )
                 self._file.truncate(good)
                 break
+            if self.of is not None and entry.get("of", self.of) != self.of:
+                raise InputError(
+                    f"{self.path}, line {number} is an answer about the clusters of another run; move the file away, "
+                    "or put the model back that it is about."
+                )
             good += len(line)
         self._size = good
 
@@ -132,6 +148,7 @@ class AnswerLog:
             self.entries.append(self.undone.pop())
         else:
             raise ValueError("an unknown step")
+        self.steps += 1
 
 
 def _lock(file: IO[bytes], path: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from importlib import resources
 from typing import Annotated, Any, Literal
 
-from fastapi import Body, FastAPI, Path, Query, Request
+from fastapi import Body, FastAPI, Header, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
@@ -20,7 +20,7 @@ from coterie.explore.live.answers import Apart, Class, Merge, Name, Rows, Strict
 from coterie.explore.live.export import EXPORTS
 from coterie.explore.live.guard import LOOPBACK, Guard, Keys
 from coterie.explore.live.row_details import RowDetails
-from coterie.explore.live.session import Session
+from coterie.explore.live.session import Session, StaleError
 from coterie.explore.live.state import Change
 from coterie.explore.report import plotly_script, resource
 
@@ -28,6 +28,10 @@ _MOST_LISTED = 60
 _SCRIPT = "text/javascript; charset=utf-8"
 _STYLE = "text/css; charset=utf-8"
 _SCRIPTS = ("dom.js", "map.js", "rows.js", "clusters.js", "panels.js", "explorer.js")
+
+
+Steps = Annotated[int | None, Header(alias="coterie-steps", ge=0, lt=2**31)]
+"""How many steps the page knew of when it gave an answer; one that missed some is refused."""
 
 
 class LabelRequest(Strict):
@@ -47,6 +51,7 @@ def make_app(session: Session, keys: Keys) -> Any:
     """Return the application of one session, behind its guard."""
     app = FastAPI(title="coterie", docs_url=None, redoc_url=None, openapi_url=None)
     app.add_exception_handler(InputError, _sentence)
+    app.add_exception_handler(StaleError, _stale)
     app.add_exception_handler(RequestValidationError, _misread)
     app.add_exception_handler(HTTPException, _refused)
     _add_files(app)
@@ -58,6 +63,10 @@ def make_app(session: Session, keys: Keys) -> Any:
 
 async def _sentence(_: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"error": str(error)}, 400)
+
+
+async def _stale(_: Request, error: Exception) -> JSONResponse:
+    return JSONResponse({"error": str(error)}, 409)
 
 
 async def _refused(_: Request, error: Exception) -> JSONResponse:
@@ -165,40 +174,42 @@ def _search(session: Session, words: str) -> list[int]:
 
 
 def _add_answers(app: FastAPI, session: Session) -> None:
-    def result(change: Change) -> Any:
-        return {"change": describe.change_json(session, change), "state": describe.state_json(session)}
+    def result(steps: int | None, take: Callable[[], Change]) -> Any:
+        with session.unchanged_since(steps):
+            change = take()
+            return {"change": describe.change_json(session, change), "state": describe.state_json(session)}
 
     @app.post("/api/label")
-    def label(request: Annotated[LabelRequest, Body()]) -> Any:
-        return result(session.label(request.rows, request.to))
+    def label(request: Annotated[LabelRequest, Body()], steps: Steps = None) -> Any:
+        return result(steps, lambda: session.label(request.rows, request.to))
 
     @app.post("/api/merge")
-    def merge(request: Annotated[Merge, Body()]) -> Any:
-        return result(session.merge(request.source, request.into))
+    def merge(request: Annotated[Merge, Body()], steps: Steps = None) -> Any:
+        return result(steps, lambda: session.merge(request.source, request.into))
 
     @app.post("/api/split")
-    def split(request: Annotated[ClusterRequest, Body()]) -> Any:
-        return result(session.split(request.cluster))
+    def split(request: Annotated[ClusterRequest, Body()], steps: Steps = None) -> Any:
+        return result(steps, lambda: session.split(request.cluster))
 
     @app.post("/api/together")
-    def together(request: Annotated[Together, Body()]) -> Any:
-        return result(session.together(request.rows))
+    def together(request: Annotated[Together, Body()], steps: Steps = None) -> Any:
+        return result(steps, lambda: session.together(request.rows))
 
     @app.post("/api/apart")
-    def apart(request: Annotated[Apart, Body()]) -> Any:
-        return result(session.apart(request.rows))
+    def apart(request: Annotated[Apart, Body()], steps: Steps = None) -> Any:
+        return result(steps, lambda: session.apart(request.rows))
 
     @app.post("/api/name")
-    def name(request: Annotated[Name, Body()]) -> Any:
-        return result(session.name(request.cluster, request.name))
+    def name(request: Annotated[Name, Body()], steps: Steps = None) -> Any:
+        return result(steps, lambda: session.name(request.cluster, request.name))
 
     @app.post("/api/undo")
-    def undo() -> Any:
-        return result(session.undo())
+    def undo(steps: Steps = None) -> Any:
+        return result(steps, session.undo)
 
     @app.post("/api/redo")
-    def redo() -> Any:
-        return result(session.redo())
+    def redo(steps: Steps = None) -> Any:
+        return result(steps, session.redo)
 
 
 def _add_exports(app: FastAPI, session: Session) -> None:

@@ -8,7 +8,8 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from coterie.explore.live.answers import (
     Split,
     Together,
     combine,
+    labels_digest,
 )
 from coterie.explore.live.log import AnswerLog, Entry
 from coterie.explore.live.metadata import Metadata
@@ -41,6 +43,10 @@ _logger = logging.getLogger(__name__)
 
 _LONGEST_WAIT = 10.0
 _LOW_PRIORITY = 10
+
+
+class StaleError(InputError):
+    """An answer was given to clusters that another answer has changed since."""
 
 
 class Session:
@@ -107,7 +113,8 @@ class Session:
         self.paints = Paints(self.model_numbers)
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        self.log = AnswerLog(folder / "answers.jsonl")
+        folder.chmod(0o700)  # answers, and exports of the data, are their owner's
+        self.log = AnswerLog(folder / "answers.jsonl", of=labels_digest(model.labels_))
         self.refiner = Refiner(model, X, self.model_numbers)
         self._model_state = State(
             numbers=self.model_numbers,
@@ -177,6 +184,17 @@ class Session:
         self.prepare()
 
     # Answers
+
+    @contextmanager
+    def unchanged_since(self, steps: int | None) -> Iterator[None]:
+        """Let nobody else answer during a block; raise a `StaleError` if somebody has since so many `log.steps`."""
+        with self._lock:
+            if steps is not None and steps != self.log.steps:
+                raise StaleError(
+                    "Another tab has given an answer since, so this one was not taken: look at the clusters as they "
+                    "are now, and give it again."
+                )
+            yield
 
     def label(self, rows: list[int], to: int | None) -> Change:
         """Give rows a class; None is a new one."""

@@ -78,6 +78,8 @@ def fit_inputs(
 def landmark_count(options: LargeMvCNetOptions, n_clusters: int, n_rows: int) -> int:
     """Return the number of landmarks of a view: ten per cluster and at least 1,000, at most half the rows.
 
+    Few rows get one per cluster all the same: fewer could not tell the clusters apart.
+
     Examples
     --------
     >>> auto, given = LargeMvCNetOptions(), LargeMvCNetOptions(n_landmarks=7)
@@ -86,7 +88,7 @@ def landmark_count(options: LargeMvCNetOptions, n_clusters: int, n_rows: int) ->
     """
     auto = options.n_landmarks == "auto"
     wanted = max(10 * n_clusters, _LANDMARKS) if auto else int(options.n_landmarks)
-    return min(wanted, max(1, n_rows // 2))
+    return min(wanted, max(min(n_clusters, n_rows), n_rows // 2))
 
 
 # The initial network

@@ -47,14 +47,15 @@ export async function respond(address, options) {
   } catch {
     // The guard answers in plain words.
   }
-  throw new Error(words);
+  throw Object.assign(new Error(words), { stale: response.status === 409 });
 }
 
 export async function get(address) {
   return (await respond(address)).json();
 }
 
-export async function post(address, body) {
-  const options = { method: "POST", headers: { "Content-Type": "application/json" } };
+// Send an answer, and how many steps were known when it was given: one that missed some is refused.
+export async function post(address, body, steps) {
+  const options = { method: "POST", headers: { "Content-Type": "application/json", "Coterie-Steps": String(steps) } };
   return (await respond(address, { ...options, body: JSON.stringify(body || {}) })).json();
 }

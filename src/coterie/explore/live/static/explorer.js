@@ -65,7 +65,7 @@ const act = {
 async function answer(address, body, clears) {
   say("Solving…", "busy");
   try {
-    const { change, state } = await post(address, body);
+    const { change, state } = await post(address, body, app.state.steps);
     if (clears) app.selection.clear();
     // Groups are picked by their positions in the legend, which an answer may give to others; a name does not.
     if (address !== "/api/name") app.picked.clear();
@@ -73,6 +73,7 @@ async function answer(address, body, clears) {
     await take(state, true);
     say(change.words);
   } catch (error) {
+    if (error.stale) await get("/api/state").then(take).catch(act.wrong);
     act.wrong(error);
   }
 }
