@@ -266,6 +266,7 @@ def test_the_rate_of_steps_is_that_of_their_matrix_products():
     assert Loop.step is plain
     assert len(work) == 4  # two batches in each epoch
     layers = 20 * 8 + 8 * 10 + 20 * 10 + 10 * 8 + 8 * 20  # encoder, CI-Unit, decoder
-    assert work == [150 * (6 * layers - 2 * 20 * 8)] * 4  # nothing asks for the gradient of the rows
+    distances = 4 * 10 * 3  # of the codes to the centroids, which get no gradient
+    assert work == [150 * (6 * layers - 2 * 20 * 8 + distances)] * 4  # nor do the rows
     product = np.ones((64, 64), dtype=np.float32)
     assert limit.whole_rate(lambda: torch.from_numpy(product) @ torch.from_numpy(product)) > 0
