@@ -385,13 +385,12 @@ def test_answers_are_given_both_ways_and_resumed(results, tmp_path, monkeypatch,
     monkeypatch.setitem(answers.SETS, "small", SmallSet())
     short = {"n_clusters": 2, "hidden": [16], "max_epochs": 4}
     for _ in range(2):
-        answers.run_answers("small", "pcx", [0], tmp_path, short, n_answers=4)
-    (one,) = records.read_records("answers")
-    assert len(one["asked"]) == len(one["random"]) == 5
-    assert one["asked"][0] == one["random"][0] < 0.8, "three kinds in two clusters"
-    assert one["asked"][-1] > max(one["random"][-1], one["asked"][0] + 0.15), (
-        "questions worth asking help more"
-    )
+        answers.run_answers("small", "pcx", [0, 1, 2], tmp_path, short, n_answers=8)
+    courses = records.read_records("answers")
+    assert [len(course[way]) for course in courses for way in ("asked", "random")] == [9] * 6
+    asked, at_random = (np.mean([course[way] for course in courses], axis=0) for way in ("asked", "random"))
+    assert asked[0] == at_random[0] < 0.8, "three kinds in two clusters"
+    assert asked[-1] > max(at_random[-1], asked[0] + 0.15), "questions worth asking help more"
     assert "ACC after the answers" in capsys.readouterr().out
 
 
