@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from coterie.errors import InputError
-from coterie.store import atomic_path, file_digest, remove_drafts, text_cell
+from coterie.store import atomic_path, file_digest, lock, remove_drafts, text_cell
 
 
 class Run:
@@ -205,21 +205,15 @@ class Run:
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Keep a folder from other processes for a block, where the system can; a killed process gives it back."""
-    try:
-        import fcntl
-    except ImportError:
+    if os.name != "posix":  # folders cannot be opened elsewhere
         yield
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(
-                f"Another coterie is writing to {folder}; wait until it has finished, or give another --out."
-            ) from None
-        except OSError:  # a file system without locks
-            pass
+        lock(
+            handle,
+            f"Another coterie is writing to {folder}; wait until it has finished, or give another --out.",
+        )
         yield
     finally:
         os.close(handle)

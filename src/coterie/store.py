@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
 import safetensors
@@ -185,6 +185,22 @@ def read_archive(
             f"{source} is not a whole coterie file ({_first_line(error)}): it is truncated, damaged or of another "
             f"program; {remedy}."
         ) from error
+
+
+def lock(handle: int | IO[Any], sentence: str) -> None:
+    """Keep other processes from locking an open file or folder, where the system can.
+
+    Raises an `InputError` with this sentence where another has locked it. The lock ends with the handle, also in a
+    process that is killed.
+    """
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(sentence) from None
+    except (ImportError, OSError):  # a system, or a file system, without locks
+        return
 
 
 def file_digest(path: Path) -> str:

@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from coterie.errors import InputError
 from coterie.explore.live.answers import ANSWER, Answer
+from coterie.store import lock
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class AnswerLog:
             self._file: IO[bytes] = path.open("a+b", buffering=0)
         except OSError as error:
             raise InputError(f"{path} cannot be written ({error.strerror}).") from error
-        _lock(self._file, path)
+        lock(self._file, f"Another coterie explore has this run open ({path}); use that one, or stop it.")
         self._read()
 
     @property
@@ -149,17 +150,3 @@ class AnswerLog:
         else:
             raise ValueError("an unknown step")
         self.steps += 1
-
-
-def _lock(file: IO[bytes], path: Path) -> None:
-    """Keep other processes from writing the same file, where the system can."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise InputError(
-            f"Another coterie explore has this run open ({path}); use that one, or stop it."
-        ) from None
