@@ -16,7 +16,7 @@ from coterie.collectives import share_of
 from coterie.data.batches import Batch
 from coterie.data.subsets import some_rows
 from coterie.engine.adam import Adam
-from coterie.engine.loop import Callback, Loop, Record
+from coterie.engine.loop import Callback, Record
 from coterie.engine.schedule import mixed_seed
 from coterie.engine.stopping import Settling
 from coterie.methods.mvsib import certainty, routing
@@ -34,6 +34,7 @@ from coterie.methods.mvsib.losses import (
 from coterie.methods.mvsib.network import Embedded, MVSIBNetwork, embed_batches
 from coterie.methods.mvsib.options import Curriculum, MVSIBSettings
 from coterie.methods.mvsib.routing import Evidence, Router
+from coterie.methods.run_setup import make_loop
 from coterie.ops.cluster_statistics import count_and_sum
 from coterie.ops.distances import nearest
 from coterie.ops.distributed_rows import even_parts, gathered, joined_tables, of_share
@@ -48,16 +49,10 @@ _DESCRIBED = 100_000  # rows whose views give the centres and widths of clusters
 
 def train(task: MVSIBTask, initial: Tensor, callbacks: Sequence[Callback] = ()) -> list[Record]:
     """Train on initial labels (n,) until nearest centres and losses settle; return the history."""
-    batches, n_epochs = task.batches, task.epochs.total
-    loop = Loop(
-        task,
-        lambda epoch: batches.epoch(epoch, task.pairs),
-        per_epoch=batches.per_epoch,
-        max_epochs=n_epochs,
-        settling=Settling(n_epochs, batches.per_epoch, losses=_SETTLED_LOSS, window_steps=_WINDOW_STEPS),
-        callbacks=callbacks,
-        collectives=task.collectives,
+    settling = Settling(
+        task.epochs.total, task.batches.per_epoch, losses=_SETTLED_LOSS, window_steps=_WINDOW_STEPS
     )
+    loop = make_loop(task, callbacks, settling=settling)
     with loop:
         if task.labels is None:  # not resumed
             task.labels = initial
