@@ -13,7 +13,6 @@ from coterie.data.batches import Batches
 from coterie.engine.schedule import mixed_seed
 from coterie.graph.neighbour_pairs import NeighbourPairs
 from coterie.methods import self_training
-from coterie.methods.pcx import training
 from coterie.metrics import accuracy
 from coterie.nn.autoencoder import mlp
 from coterie.ops.memberships import entropy
@@ -182,7 +181,7 @@ def test_the_labels_of_self_training_are_those_of_the_fit(monkeypatch):
         swapped.append(1 - labels)
         return self_training.SelfTrained(1 - labels, mlp([seen.shape[1], 32, 2]))
 
-    monkeypatch.setattr(training, "self_train", swap)
+    monkeypatch.setattr(self_training, "self_train", swap)
     with_it = PCX(2, **SETTINGS).fit(rows)
     assert len(swapped) == 1
     assert (with_it.labels_ == swapped[0]).mean() > 0.95
@@ -196,7 +195,7 @@ def test_the_labels_of_self_training_are_those_of_the_fit(monkeypatch):
 def test_labels_that_part_neighbours_or_lose_a_cluster_are_not_taken(monkeypatch, wrong):
     rows, truth = blobs([300, 300])
     monkeypatch.setattr(
-        training,
+        self_training,
         "self_train",
         lambda seen, labels, *_, **__: self_training.SelfTrained(wrong(labels), mlp([seen.shape[1], 32, 2])),
     )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Protocol, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -28,10 +29,16 @@ from coterie.engine.schedule import (
 )
 from coterie.engine.stopping import Settling
 from coterie.errors import InputError
+from coterie.graph.initial import initial_labels
 from coterie.graph.metric import MetricChoice, MetricSpace, axis_map, fit_metric
 from coterie.graph.neighbour_pairs import NeighbourPairs, Pairs
+from coterie.graph.projected import ProjectedRows
 from coterie.methods.options import Options
 from coterie.nn.autoencoder import as_image_shape
+from coterie.ops.array_builder import ArrayBuilder
+from coterie.ops.distributed_rows import gathered
+
+_SEEN_BYTES = 2**28  # of what is seen of all rows, kept for training
 
 
 @dataclass(frozen=True)
@@ -107,6 +114,18 @@ class ComparedRows:
             return None
         return NeighbourPairs(self.batches, axes, n_neighbors)
 
+    def partition(self, axes: Callable[[Tensor], Tensor], n_clusters: int) -> np.ndarray:
+        """Return the partition of the kNN graph along axes, (n,)."""
+        batches = self.batches
+
+        def read(numbers: np.ndarray) -> np.ndarray:
+            pieces = (torch.from_numpy(np.hstack(views)) for views in batches.in_order(numbers))
+            return np.concatenate([axes(piece).cpu().numpy() for piece in pieces])
+
+        return initial_labels(
+            read, batches.views.n_rows, n_clusters, seed=self.seed, collectives=batches.collectives
+        )
+
 
 def compare_rows(
     data: Views,
@@ -123,6 +142,17 @@ def compare_rows(
     sample = torch.from_numpy(batches.sample())
     metric = metric or fit_metric(sample, settings.metric, settings.n_neighbors, generator)
     return ComparedRows(batches, sample, metric, seed, generator)
+
+
+@torch.no_grad()
+def see_all(projection: ProjectedRows, batches: Batches, device: torch.device) -> Tensor | None:
+    """Return what a network sees of all rows, (n, r), unless that is too much to keep."""
+    n_rows = batches.views.n_rows
+    if 4 * n_rows * projection.n_seen > _SEEN_BYTES:
+        return None
+    tables = (torch.from_numpy(np.hstack(views)).to(device) for views in batches.in_order())
+    mine = ArrayBuilder.of(projection(table) for table in tables).joined()
+    return torch.from_numpy(gathered(mine, n_rows, batches.collectives)).to(device)
 
 
 def check_image_shape(

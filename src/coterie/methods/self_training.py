@@ -19,12 +19,15 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from coterie.data.batches import Batches
 from coterie.engine.adam import Adam
 from coterie.engine.loop import Loop
 from coterie.engine.schedule import mixed_seed
 from coterie.graph.candidates import refine_labels
 from coterie.graph.initial import graph_of_rows
+from coterie.graph.neighbour_pairs import Pairs
 from coterie.nn.autoencoder import initialise, mlp
+from coterie.ops.distributed_rows import agreed
 from coterie.ops.memberships import entropy
 from coterie.ops.pca import principal_axes
 
@@ -40,6 +43,7 @@ _PROBE = 0.05  # length of the step that finds its direction
 _ENTROPY, _SIZES, _AGREEMENT = 0.3, 1.0, 0.5  # weights
 _FEATURE_AXES = 32
 _PASS_ROWS = 4096
+_LOST_PAIRS = 0.01
 
 PairBatches = Callable[[int], Iterable[tuple[np.ndarray, np.ndarray]]]
 """Maps the number of an epoch to its batches: numbers of rows, and of a neighbour of each."""
@@ -50,6 +54,41 @@ class SelfTrained(NamedTuple):
 
     labels: np.ndarray
     network: nn.Sequential
+
+
+def correct_partition(
+    labels: np.ndarray,
+    rows: Tensor | None,
+    graph: Pairs | None,
+    batches: Batches,
+    *,
+    n_clusters: int,
+    hidden: Sequence[int],
+    seed: int,
+    length: float,
+) -> SelfTrained | None:
+    """Self-train on the initial labels of rows (n, r), or return None where these are to be kept.
+
+    They are where rows are not held in memory or a cluster has too few of them, where neighbours come apart more
+    often by the new labels, by more than a hundredth of all pairs, and where a cluster loses all its rows.
+    """
+    if graph is None or length == 0 or rows is None or len(labels) < LEAST_ROWS * n_clusters:
+        return None
+    trained = self_train(
+        rows,
+        labels,
+        lambda epoch: batches.pairs(epoch, graph),
+        per_epoch=batches.per_epoch,
+        hidden=hidden,
+        seed=seed,
+        length=length,
+    )
+    corrected = agreed(trained.labels, batches.collectives)
+    if len(np.unique(corrected)) < n_clusters:
+        return None
+    if graph.agreement(corrected) < graph.agreement(labels) - _LOST_PAIRS:
+        return None
+    return SelfTrained(corrected, trained.network)
 
 
 def self_train(

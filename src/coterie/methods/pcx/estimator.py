@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,6 @@ from coterie.collectives import share_of
 from coterie.data import Views
 from coterie.data.batches import Batches
 from coterie.engine.device import resolve_device
-from coterie.graph.initial import initial_labels
 from coterie.graph.metric import KINDS, MetricChoice
 from coterie.methods.deep import TRAINING_RULES, StreamClusterer
 from coterie.methods.options import Options
@@ -204,7 +203,7 @@ class PCX(StreamClusterer):
         network = draw_network(settings, rows).to(resolve_device(self.device))
         axes = rows.axes(network.projection.space)
         graph = rows.search_neighbours(axes, settings.n_neighbors)
-        initial = partition_rows(rows, axes, settings) if settings.options.init == "graph" else None
+        initial = rows.partition(axes, settings.n_clusters) if settings.options.init == "graph" else None
         task = PCXTask(network, settings, rows.batches, graph=graph, seed=self.seed_)
         self.history_ = train(task, initial, self._watchers(rows.fingerprint()))
         self._label(task, rows)
@@ -269,23 +268,6 @@ class PCX(StreamClusterer):
         before = dict(zip(("network.projection.axes", "network.projection.spread"), no_axes, strict=True))
         super()._unpack(values, before | arrays)
         self.inertia_ = values["inertia"]
-
-
-def partition_rows(rows: ComparedRows, axes: Callable[[Tensor], Tensor], settings: PCXSettings) -> np.ndarray:
-    """Return the partition of the rows' kNN graph, (n,)."""
-    batches = rows.batches
-
-    def read(numbers: np.ndarray) -> np.ndarray:
-        pieces = (torch.from_numpy(np.hstack(views)) for views in batches.in_order(numbers))
-        return np.concatenate([axes(piece).cpu().numpy() for piece in pieces])
-
-    return initial_labels(
-        read,
-        batches.views.n_rows,
-        settings.n_clusters,
-        seed=rows.seed,
-        collectives=batches.collectives,
-    )
 
 
 def label_rows(network: PCXNetwork, batches: Batches) -> tuple[np.ndarray, float, np.ndarray]:

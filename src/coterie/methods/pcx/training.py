@@ -23,8 +23,8 @@ from coterie.graph.neighbour_pairs import Pairs
 from coterie.methods.pcx import objective
 from coterie.methods.pcx.network import PCXNetwork, encode_batches, encode_rows
 from coterie.methods.pcx.options import PCXSettings
-from coterie.methods.run_setup import make_loop
-from coterie.methods.self_training import LEAST_ROWS, self_train
+from coterie.methods.run_setup import make_loop, see_all
+from coterie.methods.self_training import SelfTrained, correct_partition
 from coterie.nn.contrast import neighbour_contrast
 from coterie.ops.array_builder import ArrayBuilder
 from coterie.ops.cluster_statistics import cluster_centers, count_and_sum
@@ -39,8 +39,6 @@ _SCALE_MEMORY = 0.99
 _KMEANS_ROWS = 100_000
 _CODE_ROWS = 5000
 _PROBE_ROWS = 1024
-_LOST_PAIRS = 0.01
-_SEEN_BYTES = 2**28  # of what is seen of all rows, kept for training
 _TINY = 1e-12
 
 
@@ -65,9 +63,8 @@ def start_clusters(task: PCXTask, initial: np.ndarray | None, *, self_training: 
         task.draw_centroids(torch.Generator().manual_seed(mixed_seed(task.seed, -1)))
         return
     labels = initial_partition(task, initial)
-    if self_training:
-        labels = correct_partition(task, labels)
-    task.place_centroids(labels)
+    trained = task.self_train(labels) if self_training else None
+    task.place_centroids(labels if trained is None else trained.labels)
 
 
 def initial_partition(task: PCXTask, initial: np.ndarray | None) -> np.ndarray:
@@ -83,34 +80,6 @@ def initial_partition(task: PCXTask, initial: np.ndarray | None) -> np.ndarray:
         nearest(task.network.projection(task.tensor(views)), centers)[0] for views in task.batches.in_order()
     )
     return agreed(gathered(mine.joined(), task.batches.views.n_rows, collectives), collectives)
-
-
-def correct_partition(task: PCXTask, labels: np.ndarray) -> np.ndarray:
-    """Return initial labels (n,) corrected by self-training, whose hidden layers the encoder then starts from.
-
-    Rows that are not held in memory keep their labels. So do all rows where neighbours come apart more often by the
-    new labels, by more than a hundredth of all pairs, or a cluster loses all its rows.
-    """
-    graph, length, seen = task.graph, task.options.self_training, task.seen
-    if graph is None or length == 0 or seen is None or len(labels) < LEAST_ROWS * task.settings.n_clusters:
-        return labels
-    corrected, network = self_train(
-        seen,
-        labels,
-        lambda epoch: task.batches.pairs(epoch, graph),
-        per_epoch=task.batches.per_epoch,
-        hidden=task.settings.hidden,
-        seed=task.seed,
-        length=length,
-    )
-    corrected = agreed(corrected, task.collectives)
-    if len(np.unique(corrected)) < task.settings.n_clusters:
-        return labels
-    if graph.agreement(corrected) < graph.agreement(labels) - _LOST_PAIRS:
-        return labels
-    if isinstance(task.network.encoder, nn.Sequential) and task.settings.encoder == "mlp":
-        start_encoder(task.network.encoder, network, seen)
-    return corrected
 
 
 @torch.no_grad()
@@ -171,7 +140,7 @@ class PCXTask:
         self.collectives, self.device = batches.collectives, network.centroids.device
         self.optimizer = Adam(network.parameters(), settings.learning_rate)
         self.started = False
-        self.seen = self._see_all()
+        self.seen = None if graph is None else see_all(network.projection, batches, self.device)
         self._epoch = 0
         self._scale = torch.zeros(2, device=self.device)  # moving means: clustering loss, nearest distance
         self._initial: Tensor | None = None  # labels that rows keep at first
@@ -261,6 +230,23 @@ class PCXTask:
         self._initial = state.get("initial")
 
     # The start of the clusters
+
+    def self_train(self, labels: np.ndarray) -> SelfTrained | None:
+        """Correct initial labels (n,) by self-training, whose hidden layers the encoder then starts from."""
+        trained = correct_partition(
+            labels,
+            self.seen,
+            self.graph,
+            self.batches,
+            n_clusters=self.settings.n_clusters,
+            hidden=self.settings.hidden,
+            seed=self.seed,
+            length=self.options.self_training,
+        )
+        encoder = self.network.encoder
+        if trained is not None and self.settings.encoder == "mlp" and isinstance(encoder, nn.Sequential):
+            start_encoder(encoder, trained.network, cast(Tensor, self.seen))
+        return trained
 
     @torch.no_grad()
     def place_centroids(self, partition: np.ndarray) -> None:
@@ -375,15 +361,6 @@ class PCXTask:
         """Return the numbers of some rows, and the rows."""
         numbers = some_rows(self.batches.views.n_rows, _PROBE_ROWS, self.seed)
         return numbers, self.tensor(self.batches.read(numbers))
-
-    @torch.no_grad()
-    def _see_all(self) -> Tensor | None:
-        """Return what the encoder sees of all rows, unless that is too much to keep, or used but once."""
-        projection, n_rows = self.network.projection, self.batches.views.n_rows
-        if self.graph is None or 4 * n_rows * projection.n_seen > _SEEN_BYTES:
-            return None
-        mine = ArrayBuilder.of(projection(self.tensor(views)) for views in self.batches.in_order()).joined()
-        return torch.from_numpy(gathered(mine, n_rows, self.collectives)).to(self.device)
 
     def _codes(self, batch: Batch) -> Tensor:
         """Return the codes of this process's rows of a batch."""
