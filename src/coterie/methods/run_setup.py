@@ -16,7 +16,6 @@ from torch import Tensor
 
 from coterie.data import Scaler, Views
 from coterie.data.batches import Batches
-from coterie.data.scaling import fit_table_scaler
 from coterie.engine.distributed import current_collectives
 from coterie.engine.loop import Callback, Loop, Task
 from coterie.engine.schedule import (
@@ -33,6 +32,7 @@ from coterie.graph.initial import initial_labels
 from coterie.graph.metric import MetricChoice, MetricSpace, axis_map, fit_metric
 from coterie.graph.neighbour_pairs import NeighbourPairs, Pairs
 from coterie.graph.projected import ProjectedRows
+from coterie.graph.scaling import fit_table_scaler
 from coterie.methods.options import Options
 from coterie.nn.autoencoder import as_image_shape
 from coterie.ops.array_builder import ArrayBuilder

@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie.collectives import Collectives
 from coterie.data import Scaler, Views
-from coterie.data.scaling import fit_table_scaler
 from coterie.engine.distributed import current_collectives
 from coterie.errors import InputError
 from coterie.graph.metric import KINDS
+from coterie.graph.scaling import fit_table_scaler
 from coterie.methods.base import Assignment, Clusterer
 from coterie.methods.fucsmf.adapt import adapt_graph
 from coterie.methods.fucsmf.anchors import PLACEMENTS, AnchorView, AnchorViews, check_anchors, fit_anchors
@@ -58,8 +58,8 @@ class FUCSMF(Clusterer):
     views : list or mapping, optional
         Column groups, when one 2-D array holds several views. The graph is the mean of the views' graphs.
     scale : str, list or mapping, default="auto"
-        Scaling of each view, one of ``"feature"``, ``"minmax"``, ``"sample"``, ``"none"``. ``"auto"``
-        standardises columns of different units and leaves columns of one kind, such as pixels, as they are.
+        Scaling of each view, one of the modes of `coterie.data.Scaler`. ``"auto"`` takes the one of ``"none"``,
+        ``"feature"``, ``"minmax"`` and ``"log"`` under which halves of the columns agree most on who is near whom.
     metric : {"auto", "euclidean", "correlation", "whitened"}, default="auto"
         Metric in which rows are compared. ``"auto"`` takes the one whose neighbours agree most, without any label.
     anchors : {"auto", "kmeans", "minibatch", "random"}, array or list of arrays, default="auto"

@@ -49,8 +49,8 @@ class PCX(StreamClusterer):
     views : list or mapping, optional
         Column groups, when one 2-D array holds several views. PCX concatenates views.
     scale : str, list or mapping, default="auto"
-        Scaling of each view, one of ``"feature"``, ``"minmax"``, ``"sample"``, ``"none"``. ``"auto"``
-        standardises columns of different units and leaves columns of one kind, such as pixels, as they are.
+        Scaling of each view, one of the modes of `coterie.data.Scaler`. ``"auto"`` takes the one of ``"none"``,
+        ``"feature"``, ``"minmax"`` and ``"log"`` under which halves of the columns agree most on who is near whom.
     metric : {"auto", "euclidean", "correlation", "whitened"}, default="auto"
         How rows are compared, by the encoder and in the search for neighbours. ``"auto"`` takes the one whose
         neighbours agree most, without any label.
