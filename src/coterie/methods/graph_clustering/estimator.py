@@ -198,6 +198,7 @@ class GraphClustering(Clusterer):
             metric=self.metric,
             n_neighbors=None if self.n_neighbors == "auto" else int(self.n_neighbors),
             max_rows=self.max_rows if self.n_clusters == "auto" else max(self.max_rows, int(self.n_clusters)),
+            by_content=True,
             seed=self.seed_,
             collectives=collectives,
         )
