@@ -14,6 +14,7 @@ from tests.graph.planted import (
 )
 
 from coterie import as_views
+from coterie.errors import InterruptedWarning
 from coterie.graph import choose
 from coterie.graph.candidates import with_layers
 from coterie.graph.choose import (
@@ -213,3 +214,26 @@ def test_a_tiny_island_counts_to_the_largest():
     labels = partition(graph, 2, seed=0).labels
     assert len(set(labels[:60])) == len(set(labels[60:110])) == 1
     assert labels[0] != labels[60]
+
+
+def test_an_interrupt_takes_the_best_candidate_so_far(monkeypatch):
+    graph = build_graph(as_views(blobs([60, 50, 40], distance=3.0)[0]), seed=0).joined.matrix
+    whole = partition(graph, 3, seed=0)
+    real, done = choose.refine_labels, []
+
+    def interrupted(*given):
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        done.append(real(*given))
+        return done[-1]
+
+    monkeypatch.setattr(choose, "refine_labels", interrupted)
+    with pytest.warns(
+        InterruptedWarning, match="^Interrupted after 3 candidate partitions, of which the best"
+    ):
+        chosen = partition(graph, 3, seed=0, interruptible=True)
+    best = max(whole.tried[:3], key=lambda one: one.score)
+    assert chosen.quality == best.quality
+    done.clear()
+    with pytest.raises(KeyboardInterrupt):
+        partition(graph, 3, seed=0)

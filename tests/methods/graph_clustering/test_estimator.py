@@ -443,7 +443,7 @@ def test_fewer_different_rows_than_clusters_give_as_many_clusters_with_a_warning
     rows = np.repeat(np.eye(3), 10, axis=0)
     with pytest.warns(UserWarning, match="n_clusters=5 is more than the 3 different rows of X"):
         model = model_of(5).fit(rows)
-    assert model.labels_.tolist() == np.repeat([0, 1, 2], 10).tolist()
+    assert accuracy(np.repeat([0, 1, 2], 10), model.labels_) == 1
 
 
 def test_one_cluster_has_every_row():
@@ -457,7 +457,7 @@ def test_one_cluster_has_every_row():
 def test_as_many_clusters_as_rows_have_one_each():
     rows, _ = blobs([10, 10])
     model = model_of(20).fit(rows)
-    assert model.labels_.tolist() == list(range(20))
+    assert sorted(model.labels_) == list(range(20))
     np.testing.assert_array_equal(model.predict(rows), model.labels_)
 
 
