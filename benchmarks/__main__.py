@@ -349,7 +349,7 @@ def determinism(
     """Compare labels of one seed across processes, threads and instruction sets."""
     from benchmarks.determinism import run_determinism
 
-    run_determinism(sets.split(","), others.split(","), data)
+    run_determinism(named(sets), named(others), data)
 
 
 @app.command("row-order")
@@ -365,7 +365,7 @@ def row_order(
     """Compare labels of permuted rows with those of the rows as they are."""
     from benchmarks.determinism import run_orders
 
-    run_orders(sets.split(","), others.split(","), graph_orders, orders, data)
+    run_orders(named(sets), named(others), graph_orders, orders, data)
 
 
 @app.command()

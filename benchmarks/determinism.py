@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.making import make
 from benchmarks.records import measured_apart, record_cases
-from benchmarks.sets import DEFAULT_FOLDER, named
+from benchmarks.sets import DEFAULT_FOLDER, SETS
 from coterie.methods.registry import METHODS, find_method
 
 FILE, ORDERS = "determinism", "row-order"
@@ -101,7 +101,7 @@ def run_orders(sets: list[str], others: list[str], graph_orders: int, orders: in
 
 
 def _permuted(method: str, name: str, orders: int, folder: Path) -> dict[str, Any]:
-    views, truth = named(name)[0].load(folder)
+    views, truth = SETS[name].load(folder)
     wanted, scores = _fit(method, views, truth)["labels"], []
     for seed in range(orders):
         order = np.random.default_rng(seed).permutation(views.n_rows)
@@ -135,7 +135,7 @@ def _fit(method: str, X: Any, truth: np.ndarray, known: np.ndarray | None = None
 def _fit_all(cases: list[tuple[str, str]], folder: Path) -> dict[str, Any]:
     """Fit every case; in a thread beside another fit where the environment says so."""
     found: dict[str, Any] = {}
-    loaded = {name: named(name)[0].load(folder) for _, name in cases}
+    loaded = {name: SETS[name].load(folder) for _, name in cases}
 
     def work() -> None:
         for method, name in cases:
