@@ -9,7 +9,7 @@ ROOT := $(shell test "$$(id -u)" = 0 || echo sudo)
 BENCH_SETS := iris,wine,digits motions,multiview-digits
 BENCH_METHODS := today,cheap,ours
 
-.PHONY: demo test check oldest docs picture browser bench faults clean
+.PHONY: demo test check oldest newest audit docs picture browser bench faults clean
 
 demo: $(READY)
 	$(BIN)/coterie demo --out demo
@@ -27,6 +27,18 @@ oldest:
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e '.[all]' pytest hypothesis 'httpx2>=2'
 	.venv-oldest/bin/python -m pytest tests/test_contract.py tests/test_metrics.py tests/test_store.py tests/data tests/nn tests/ops tests/cli/test_program.py tests/cli/test_recommend.py
+
+# The newest versions that there are, without constraints.txt: pyproject.toml sets no upper limits.
+newest:
+	test -x .venv-newest/bin/python || $(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[dev]'
+	.venv-newest/bin/python -m pytest -n auto --dist worksteal
+
+# Known vulnerabilities of the pinned versions. This asks an advisory service, so it needs the network.
+audit:
+	test -x .venv-audit/bin/python || $(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	.venv-audit/bin/python -m pip_audit --no-deps --disable-pip -r constraints.txt
 
 # The site, docs/_build/html/index.html: the examples of the gallery are run, a warning is an error, nothing is fetched.
 docs: $(READY)
@@ -60,4 +72,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-oldest demo build docs/_build docs/api/generated docs/api/used docs/examples .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest .venv-newest .venv-audit demo build docs/_build docs/api/generated docs/api/used docs/examples .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -319,12 +319,53 @@ def hosts(methods: Names = EVERY_METHOD) -> None:
 
 @app.command()
 def faults(
-    method: Annotated[str, typer.Option(help="pcx, sscnet or mvsib.")] = "pcx", kills: int = 50, seed: int = 0
+    works: Annotated[
+        str, typer.Option(help="Methods, refine, report, predict, export, with commas; all by default.")
+    ] = "",
+    kills: Annotated[int, typer.Option(help="SIGKILL at so many random moments.")] = 50,
+    stops: Annotated[int, typer.Option(help="SIGTERM at so many random moments.")] = 10,
+    seed: int = 0,
 ) -> None:
-    """Kill training runs at random moments, start them again, and compare the labels."""
-    from benchmarks.faults import run_faults
+    """Kill and stop work at random moments, let its disk run full, begin it again, and compare the results."""
+    from benchmarks.faults import WORKS, run_faults
 
-    run_faults(method, kills, seed)
+    run_faults(works.split(",") if works else WORKS, kills, stops, seed)
+
+
+@app.command()
+def serving(ordinary: int = 10_000, hostile: int = 5_000, seed: int = 0) -> None:
+    """Send many requests to the page's server: its memory before and after, and its answers to hostile ones."""
+    from benchmarks.serving import run_serving
+
+    run_serving(ordinary, hostile, seed)
+
+
+@app.command()
+def determinism(
+    sets: Annotated[str, typer.Option(help="Of GraphClustering.")] = "wine,olive,msrc_v1,digits",
+    others: Annotated[str, typer.Option(help="Of the other methods, which train 20 epochs.")] = "wine",
+    data: Data = DEFAULT_FOLDER,
+) -> None:
+    """Compare labels of one seed across processes, threads and instruction sets."""
+    from benchmarks.determinism import run_determinism
+
+    run_determinism(named(sets), named(others), data)
+
+
+@app.command("row-order")
+def row_order(
+    sets: Annotated[
+        str, typer.Option(help="Of GraphClustering.")
+    ] = "iris,wine,penguins,crabs,glass,olive,gunpoint,trace,msrc_v1,3sources",
+    others: Annotated[str, typer.Option(help="Of the other methods, which train 20 epochs.")] = "iris,wine",
+    graph_orders: int = 20,
+    orders: int = 4,
+    data: Data = DEFAULT_FOLDER,
+) -> None:
+    """Compare labels of permuted rows with those of the rows as they are."""
+    from benchmarks.determinism import run_orders
+
+    run_orders(named(sets), named(others), graph_orders, orders, data)
 
 
 @app.command()

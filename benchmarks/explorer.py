@@ -28,7 +28,8 @@ _READY = "return document.documentElement.dataset.readyAfter / 1000"
 _ANSWER = """
 const started = performance.now();
 const body = JSON.stringify({rows: arguments[0], to: arguments[1]});
-return fetch('/api/label', {method: 'POST', headers: {'Content-Type': 'application/json'}, body})
+const headers = {'Content-Type': 'application/json', 'Coterie-Steps': arguments[2]};
+return fetch('/api/label', {method: 'POST', headers, body})
   .then((answer) => answer.json()).then(() => (performance.now() - started) / 1000)
 """
 
@@ -119,4 +120,4 @@ def _answers(page: Page) -> list[float]:
     numbers = [cluster["number"] for cluster in page.state()["clusters"]]
     rng = np.random.default_rng(0)
     answers = [(rng.choice(sampled, 5).tolist(), int(rng.choice(numbers))) for _ in range(_ANSWERS)]
-    return [round(page.run(_ANSWER, rows, to), 3) for rows, to in answers]
+    return [round(page.run(_ANSWER, rows, to, str(page.state()["steps"])), 3) for rows, to in answers]

@@ -1,6 +1,7 @@
 """Every Python block of the README and the docs runs, page by page; what pages quote and list is what there is."""
 
 import ast
+import json
 import re
 import sys
 from importlib.metadata import version
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 import torch.distributed as dist
 import typer
+from packaging.utils import canonicalize_name
 from sklearn.datasets import make_blobs
 
 from coterie import cli
@@ -102,10 +104,15 @@ def test_every_promise_has_a_test_and_every_test_it_names_exists():
         assert [name for name in named if f"def {name}(" not in tests] == []
 
 
-def test_every_package_that_is_installed_is_listed_with_its_licence_and_reason():
+@pytest.fixture(scope="module")
+def supply():
     place = spec_from_file_location("supply", ROOT / "docs" / "supply.py")
-    supply = module_from_spec(place)
-    place.loader.exec_module(supply)
+    module = module_from_spec(place)
+    place.loader.exec_module(module)
+    return module
+
+
+def test_every_package_that_is_installed_is_listed_with_its_licence_and_reason(supply):
     page = (ROOT / "docs" / "supply.md").read_text()
     listed = {line.split(" | ")[0][2:]: line for line in page.splitlines() if line.startswith("| ")}
     listed.pop("package")
@@ -117,6 +124,24 @@ def test_every_package_that_is_installed_is_listed_with_its_licence_and_reason()
         assert licence, name
         assert "GPL" not in licence
         assert listed[name] == f"| {name} | {licence} | {group} | {supply.REASONS[name]} |"
+
+
+def test_the_bill_of_materials_has_all_that_is_installed_at_its_version_and_what_needs_it(supply):
+    bill = json.loads(json.dumps(supply.bill_of_materials()))
+    parts = {part["bom-ref"]: part for part in bill["components"]}
+    names = {part["name"] for part in parts.values()}
+    assert {canonicalize_name(name) for name in supply.dependencies()} <= names
+    assert {"starlette", "pandas"} <= names, "what these install in turn"
+    assert all(part["version"] == version(part["name"]) for part in parts.values())
+    needs = {line["ref"]: line["dependsOn"] for line in bill["dependencies"]}
+    own = bill["metadata"]["component"]["bom-ref"]
+    assert set(needs) == {*parts, own}
+    reached, open_ = set(), [own]
+    while open_:
+        reached.add(one := open_.pop())
+        open_ += [other for other in needs[one] if other not in reached]
+    assert reached == set(needs)
+    assert [part for part in parts.values() if "GPL" in str(part.get("licenses"))] == []
 
 
 def sentences_of_the_source() -> set[str]:

@@ -12,8 +12,8 @@ import pytest
 from tests.dying import Disk, full, killed_at
 
 from coterie import PCX
-from coterie.cli import Stopped, run
-from coterie.errors import InputError
+from coterie.cli import run
+from coterie.errors import InputError, Terminated
 from coterie.runs import Run, write_labels
 from coterie.store import read_archive, write_archive
 
@@ -202,7 +202,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence_before_anything_is_comp
     ("stop", "code", "ended"),
     [
         (KeyboardInterrupt(), 130, "Interrupted"),
-        (Stopped(why="Stopped by SIGTERM", code=143), 143, "Stopped by SIGTERM"),
+        (Terminated(), 143, "Stopped by SIGTERM"),
     ],
 )
 def test_an_interrupted_fit_says_what_it_leaves(folder, monkeypatch, capsys, stop, code, ended):

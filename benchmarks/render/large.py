@@ -115,18 +115,29 @@ def _line(cost: Cost, how: str) -> list[str]:
 
 
 def killed() -> str:
-    """Return what became of runs that were killed at random moments."""
+    """Return what became of work that was killed, stopped or left without room."""
     runs = read_records("faults")
     columns = {
-        "runs": "kills",
-        "killed in time": "killed_before_the_end",
+        "SIGKILL": "kills",
+        "in time": "killed_before_the_end",
         "after a checkpoint": "resumed_from_a_checkpoint",
-        "same labels": "ended_alike",
+        "SIGTERM": "stops",
+        "in time ": "stopped",
+        "left a model": "models_left_by_a_stop",
+        "disk full": "full",
+        "refused": "refused_without_room",
+        "same results in the end": "ended_alike",
         "files wrongly loaded": "files_wrongly_loaded",
+        "faults": "faults",
     }
-    lines = [[record["method"], *(str(record[key]) for key in columns.values())] for record in runs]
-    commands = [f"python -m benchmarks faults --method {line[0].lower()}" for line in lines]
-    return table(("method", *columns), lines) + "\n" + made_by(*commands, of=runs)
+    lines = [
+        [
+            record["method"],
+            *(str(len(record[key]) if key == "faults" else record[key]) for key in columns.values()),
+        ]
+        for record in runs
+    ]
+    return table(("work", *columns), lines) + "\n" + made_by("python -m benchmarks faults", of=runs)
 
 
 def fuzzed() -> str:

@@ -11,6 +11,29 @@ class InputError(ValueError):
     """
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: what Ctrl-C ends, it ends in the same way."""
+
+
+class InterruptedWarning(UserWarning):
+    """A part of a fit was ended by Ctrl-C or SIGTERM, and the model is finished with what there was."""
+
+    def __init__(self, where: str, by: KeyboardInterrupt) -> None:
+        super().__init__(f"{interruption(by)} {where}; the model is finished as it is.")
+        self.by = by
+
+
+def interruption(by: KeyboardInterrupt) -> str:
+    """Say what ended the work.
+
+    Examples
+    --------
+    >>> interruption(KeyboardInterrupt()), interruption(Terminated())
+    ('Interrupted', 'Stopped by SIGTERM')
+    """
+    return "Stopped by SIGTERM" if isinstance(by, Terminated) else "Interrupted"
+
+
 def lost_process(reason: str) -> InputError:
     """Return the error of a run in which another process has died."""
     return InputError(

@@ -64,10 +64,15 @@ class Run:
         """Whether the run is complete: the note is written last."""
         return self.model.exists() and self.note.exists()
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether the run is complete, but its fit was ended early."""
+        return self.finished and bool(self.read_note().get("interrupted", False))
+
     def check_free(self, replace: bool) -> None:
-        """Raise an `InputError` when there is a finished run that is not to be replaced."""
+        """Raise an `InputError` when there is a finished run that is not to be replaced; one ended early goes on."""
         self._move_into_place()
-        if self.finished and not replace:
+        if self.finished and not replace and not self.interrupted:
             raise InputError(f"{self.folder} already holds a finished run; give another --out, or --replace.")
 
     @contextmanager
@@ -158,7 +163,8 @@ class Run:
                 raise InputError(f"Cannot write in the folder {self.folder}: {error.strerror}.") from error
             raise
         self._move_into_place()
-        self.checkpoint.unlink(missing_ok=True)
+        if not facts.get("interrupted"):
+            self.checkpoint.unlink(missing_ok=True)
 
     def _move_into_place(self) -> None:
         """Let a new result that is whole take the place of the earlier one, also after a crash in the midst of it.

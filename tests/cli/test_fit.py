@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 import time
@@ -109,7 +110,7 @@ def test_rows_that_do_not_fit_into_memory_stay_on_disk_and_that_is_said(tmp_path
     assert "more than 25% of the free memory: its rows stay on disk." in capsys.readouterr().out
 
 
-def test_sigterm_ends_a_fit_in_one_sentence_and_the_same_command_goes_on(tmp_path):
+def test_sigterm_leaves_a_model_says_so_and_the_same_command_goes_on(tmp_path):
     np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32))
     fit = ["fit", str(tmp_path / "rows.npy"), "-k", "3", *FAST, "--set", "max_epochs=60", "--out"]
     stopped = [sys.executable, "-m", "coterie", *fit, str(tmp_path / "run")]
@@ -117,11 +118,22 @@ def test_sigterm_ends_a_fit_in_one_sentence_and_the_same_command_goes_on(tmp_pat
     while not (tmp_path / "run" / "checkpoint.coterie").exists() and process.poll() is None:
         time.sleep(0.01)
     process.terminate()
-    assert process.communicate()[1].startswith("coterie: Stopped by SIGTERM;")
+    lines = process.communicate()[1].splitlines()
+    assert re.match(
+        r"coterie: Stopped by SIGTERM in epoch \d+ of 60; the model is finished as it is\.", lines[0]
+    )
+    assert lines[1:] == [
+        f"coterie: Stopped by SIGTERM; {tmp_path}/run holds the model that there was, and the same command goes on "
+        "to a whole one."
+    ]
     assert process.returncode == 143
+    rows, again = str(tmp_path / "rows.npy"), tmp_path / "again.csv"
+    assert run(["predict", str(tmp_path / "run"), rows, "-o", str(again), "--quiet"]) == 0
+    assert again.read_text() == (tmp_path / "run" / "labels.csv").read_text()
     assert run([*fit, str(tmp_path / "run")]) == 0
     assert run([*fit, str(tmp_path / "whole")]) == 0
     assert (tmp_path / "run" / "labels.csv").read_text() == (tmp_path / "whole" / "labels.csv").read_text()
+    assert run([*fit, str(tmp_path / "run")]) == 2, "it is whole now"
 
 
 def test_clusters_without_rows_are_not_counted_among_those_found(tmp_path, capsys):

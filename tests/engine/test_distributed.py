@@ -180,3 +180,62 @@ def test_sigterm_stops_all_processes_in_a_sentence_each_and_the_same_command_goe
     assert not (tmp_path / "run" / "model.coterie").exists()
     assert together(2, *arguments("pcx", blobs, tmp_path / "run"), *LONG).returncode == 0
     assert (tmp_path / "run" / "labels.csv").read_text() == undisturbed
+
+
+def ended(n, *given, **environment):
+    """Return what processes said that could not go on together, and the number of the one that started them."""
+    launch = subprocess.Popen(
+        [*LAUNCH[:-1], str(n), *given], stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+    )
+    said = launch.communicate(timeout=600)[1]
+    assert launch.returncode != 0
+    assert "This is a bug" not in said
+    return said, launch.pid
+
+
+def test_processes_with_different_data_are_refused_in_a_sentence_each(blobs, tmp_path):
+    (tmp_path / "fit.py").write_text(
+        "import os, sys\n"
+        "from coterie.cli import main\n"
+        "sys.argv[2] = sys.argv[2].replace('RANK', os.environ['RANK'])\n"
+        "main()\n"
+    )
+    rows = np.load(blobs)
+    np.save(tmp_path / "0.npy", rows)
+    rows[0, 0] += 1
+    np.save(tmp_path / "1.npy", rows)
+    fit = arguments("pcx", tmp_path / "RANK.npy", tmp_path / "run")
+    said, _ = ended(2, str(tmp_path / "fit.py"), *fit)
+    for who in ("coterie", "coterie (process 1)"):
+        assert f"{who}: The processes of this run have different data (this one 240 rows, 8 columns)" in said
+    assert not (tmp_path / "run").exists()
+
+
+def test_processes_with_different_versions_are_refused(tmp_path):
+    store = distributed.dist.HashStore()
+    store.set("versions of 1", json.dumps(distributed.versions() | {"torch": "1.0"}))
+    with pytest.raises(
+        InputError, match=r"^Process 0 has torch \S+ and process 1 has 1\.0: install the same"
+    ):
+        distributed.check_same_versions(store, 0, 2)
+
+
+def test_a_process_that_stands_still_is_lost_in_a_bounded_time_and_nothing_is_left(blobs, tmp_path):
+    (tmp_path / "fit.py").write_text(
+        "import os, signal, sys\n"
+        "from coterie.cli import main\n"
+        "from coterie.engine.loop import Loop\n"
+        "step = Loop.run_epoch\n"
+        "def stop(loop):\n"
+        "    if os.environ['RANK'] == '1' and loop.epoch == 1:\n"
+        "        os.kill(os.getpid(), signal.SIGSTOP)\n"
+        "    step(loop)\n"
+        "Loop.run_epoch = stop\n"
+        "main()\n"
+    )
+    before = set(os.listdir("/dev/shm"))
+    fit = arguments("pcx", blobs, tmp_path / "run")
+    said, parent = ended(2, str(tmp_path / "fit.py"), *fit, COTERIE_TIMEOUT="5")
+    assert "coterie: Another process of this run was lost (" in said
+    assert set(os.listdir("/dev/shm")) <= before
+    assert [worker for started_by, worker in process_of_rank(1) if started_by == parent] == []

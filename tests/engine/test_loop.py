@@ -1,5 +1,4 @@
 import json
-import logging
 
 import pytest
 import torch
@@ -11,7 +10,7 @@ from coterie.engine.checkpoint import stored_identity
 from coterie.engine.device import resolve_device
 from coterie.engine.loop import Callback, Loop
 from coterie.engine.stopping import Settling
-from coterie.errors import InputError
+from coterie.errors import InputError, InterruptedWarning
 from coterie.store import read_archive
 
 
@@ -94,7 +93,7 @@ def test_gradients_and_losses_are_added_over_processes():
     assert losses["two"] == pytest.approx({key: 4 * value for key, value in losses["alone"].items()})
 
 
-def test_an_interrupt_ends_training_with_a_warning_and_keeps_the_history(caplog):
+def test_an_interrupt_ends_training_with_a_warning_and_keeps_the_history():
     class Interrupt(Callback):
         def on_batch_end(self, loop):
             if loop.epoch == 2:
@@ -107,12 +106,13 @@ def test_an_interrupt_ends_training_with_a_warning_and_keeps_the_history(caplog)
             ends.append(loop.epoch)
 
     loop = loop_of(Regression(), callbacks=[Interrupt(), End()])
-    with caplog.at_level(logging.WARNING, "coterie"):
+    with pytest.warns(
+        InterruptedWarning, match=r"^Interrupted in epoch 3 of 6; the model is finished as it is\.$"
+    ):
         loop.run()
     assert loop.interrupted
     assert len(loop.history) == 2
     assert ends == [2]
-    assert "Interrupted in epoch 3 of 6" in caplog.text
 
 
 @pytest.mark.parametrize("stopped_after", [1, 2, 5])

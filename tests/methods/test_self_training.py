@@ -11,6 +11,7 @@ from coterie import PCX
 from coterie.data import Scaler, as_views
 from coterie.data.batches import Batches
 from coterie.engine.schedule import mixed_seed
+from coterie.errors import InterruptedWarning
 from coterie.graph.neighbour_pairs import NeighbourPairs
 from coterie.methods import self_training
 from coterie.metrics import accuracy
@@ -208,7 +209,8 @@ def test_an_interrupted_fit_is_finished_without_self_training(monkeypatch):
 
     monkeypatch.setattr(self_training.SelfTrainingTask, "losses", interrupted)
     rows, truth = blobs([300, 300])
-    model = PCX(2, **SETTINGS).fit(rows)
+    with pytest.warns(InterruptedWarning):
+        model = PCX(2, **SETTINGS).fit(rows)
     assert model.n_iter_ == 0
     assert accuracy(truth, model.labels_) > 0.9
 

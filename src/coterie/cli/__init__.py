@@ -11,9 +11,9 @@ import typer
 
 from coterie.cli.commands import Stopped, app
 from coterie.cli.inputs import is_follower
-from coterie.errors import InputError
+from coterie.errors import InputError, Terminated
 
-__all__ = ["Stopped", "app", "main", "run"]
+__all__ = ["app", "main", "run"]
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def _stop(number: int, frame: Any) -> None:
-    raise Stopped(why="Stopped by SIGTERM", code=143)
+    raise Terminated
 
 
 def run(arguments: list[str]) -> int:
@@ -40,8 +40,9 @@ def run(arguments: list[str]) -> int:
         return _fail(
             f"There is not enough memory ({error or 'no more is known'}); close other programs or use fewer rows."
         )
-    except KeyboardInterrupt:  # before a command began
-        return _fail("Interrupted.", code=130)
+    except KeyboardInterrupt as interruption:  # before a command began
+        stop = Stopped(interruption)
+        return _fail(stop.sentence, code=stop.code)
     except Stopped as stop:
         return _fail(stop.sentence, code=stop.code)
     except Exception as error:

@@ -46,15 +46,15 @@ from coterie.cli.inputs import (
     read_shape,
     recommended,
 )
-from coterie.errors import InputError, counted
+from coterie.errors import InputError, Terminated, counted, interruption
 
 
 class Stopped(BaseException):
-    """Ctrl-C or SIGTERM came: the command ends at once, and says what it leaves."""
+    """Ctrl-C or SIGTERM came: the command ends, and says what it leaves."""
 
-    def __init__(self, left: str = "", why: str = "Interrupted", code: int = 130) -> None:
-        super().__init__(left)
-        self.why, self.code = why, code
+    def __init__(self, by: KeyboardInterrupt, left: str = "") -> None:
+        super().__init__(left or str(by))
+        self.why, self.code = interruption(by), 143 if isinstance(by, Terminated) else 130
 
     @property
     def sentence(self) -> str:
@@ -69,8 +69,8 @@ class _Commands(TyperGroup):
         """Run the command that was asked for."""
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt as interruption:
-            raise Stopped(str(interruption)) from interruption
+        except KeyboardInterrupt as error:
+            raise Stopped(error) from error
 
 
 app = typer.Typer(
@@ -183,7 +183,7 @@ def fit(
     model.set_params(**parameters)
     started = time.perf_counter()
     with the_run.created(replace, alone=not is_follower()):
-        with process_group() as group, printed_warnings():
+        with process_group() as group, printed_warnings() as interruptions:
             model.fit(views, known)
         if group.rank > 0:
             return
@@ -205,6 +205,7 @@ def fit(
             "random_state": seed,
             "seed": model.seed_,
             "seconds": round(seconds, 3),
+            "interrupted": bool(interruptions),
             "versions": model.versions_,
         }
         the_run.write(model, model.labels_, model.assign(views).confidence, names, facts)
@@ -213,6 +214,11 @@ def fit(
             f"coterie: --clusters {clusters} was not followed: the labels are of "
             f"{counted(len(model.cluster_sizes_), 'class', 'classes')}, and {chosen.name} looks for no other.",
             err=True,
+        )
+    if interruptions:
+        raise Stopped(
+            interruptions[0],
+            f"{out} holds the model that there was, and the same command goes on to a whole one",
         )
     if not quiet:
         if model.k_choice_ is not None and model.k_choice_.clear:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from coterie.errors import InputError, counted, listed
+from coterie.errors import InputError, InterruptedWarning, counted, listed
 
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Overwrite a finished run.")]
@@ -278,11 +278,14 @@ def need_packages(*names: str) -> None:
 
 
 @contextmanager
-def printed_warnings() -> Iterator[None]:
-    """Print the warnings of a method as plain sentences."""
+def printed_warnings() -> Iterator[list[KeyboardInterrupt]]:
+    """Print the warnings of a method as plain sentences; the list that is yielded gets what interrupted it."""
+    interruptions: list[KeyboardInterrupt] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        yield
+        yield interruptions
+    found = [warning.message for warning in caught]
+    interruptions += [one.by for one in found if isinstance(one, InterruptedWarning)]
     sentences = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
     for sentence in dict.fromkeys([] if is_follower() else sentences):
         typer.echo(f"coterie: {sentence}", err=True)

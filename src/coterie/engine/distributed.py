@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 import numpy as np
 import torch
@@ -12,7 +14,11 @@ import torch.distributed as dist
 from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives, Numbers
-from coterie.errors import lost_process
+from coterie.errors import InputError, lost_process
+from coterie.store import versions
+
+_PATIENCE = 1800
+"""Seconds after which a process that does not answer counts as lost, but for COTERIE_TIMEOUT."""
 
 
 class ProcessGroup:
@@ -76,9 +82,36 @@ def meeting_place() -> tuple[dist.Store, int, int]:
     torchrun keeps one store for all its restarts. Without a part of its own for each, a process that is started again
     may find where another one was before, and wait for it in vain.
     """
-    store, rank, size = next(iter(dist.rendezvous("env://")))
+    store, rank, size = next(iter(dist.rendezvous("env://", timeout=_patience())))
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     return dist.PrefixStore(f"attempt {attempt}", store), rank, size
+
+
+def check_same_versions(store: dist.Store, rank: int, size: int) -> None:
+    """Raise an `InputError` in every process where one has another version of a package than the first.
+
+    Examples
+    --------
+    >>> check_same_versions(dist.HashStore(), 0, 1)
+    """
+    store.set(f"versions of {rank}", json.dumps(versions()))
+    first = json.loads(store.get("versions of 0"))
+    for other in range(1, size):
+        theirs = json.loads(store.get(f"versions of {other}"))
+        for package in sorted(first | theirs):
+            if first.get(package) != theirs.get(package):
+                raise InputError(
+                    f"Process 0 has {package} {first.get(package)} and process {other} has {theirs.get(package)}: "
+                    "install the same versions for all processes of a run."
+                )
+
+
+def _patience() -> timedelta:
+    """Return how long to wait for another process."""
+    text = os.environ.get("COTERIE_TIMEOUT", str(_PATIENCE))
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 10**7):
+        raise InputError(f"COTERIE_TIMEOUT={text} is no number of seconds: give a whole number from 1 on.")
+    return timedelta(seconds=int(text))
 
 
 @contextmanager
@@ -99,8 +132,12 @@ def process_group() -> Iterator[Collectives]:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     with _losing():
         store, rank, size = meeting_place()
-        dist.init_process_group("nccl" if on_gpu else "gloo", store=store, rank=rank, world_size=size)
+        dist.init_process_group(
+            "nccl" if on_gpu else "gloo", store=store, rank=rank, world_size=size, timeout=_patience()
+        )
     try:
+        with _losing():
+            check_same_versions(store, rank, size)
         yield current_collectives()
     finally:
         dist.destroy_process_group()

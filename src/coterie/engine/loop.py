@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, Self
 
@@ -13,7 +14,7 @@ from torch import Tensor
 from coterie.collectives import ALONE, Collectives
 from coterie.engine.adam import Adam
 from coterie.engine.stopping import Settling
-from coterie.errors import InputError
+from coterie.errors import InputError, InterruptedWarning
 from coterie.ops.distributed_rows import agree
 
 log = logging.getLogger("coterie")
@@ -99,7 +100,7 @@ class Loop:
     history : list of dict
         One record per epoch: the means of the losses, `seconds`, and what the task adds.
     interrupted : bool
-        Whether a KeyboardInterrupt ended training.
+        Whether Ctrl-C or SIGTERM ended training.
     """
 
     def __init__(
@@ -134,17 +135,14 @@ class Loop:
         self._check_together()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> bool:
-        """End; Ctrl-C in any stage stops training and leaves the task usable."""
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: Any) -> bool:
+        """End; Ctrl-C or SIGTERM in any stage stops training and leaves the task usable."""
         self._announce("on_end")
         # Of several processes the others may be at another step, and would wait for ever.
-        self.interrupted = kind is KeyboardInterrupt and self.collectives.size == 1
-        if self.interrupted:
-            log.warning(
-                "Interrupted in epoch %d of %d: training stops here and the model is finished as it is.",
-                self.epoch + 1,
-                self.max_epochs,
-            )
+        self.interrupted = isinstance(error, KeyboardInterrupt) and self.collectives.size == 1
+        if isinstance(error, KeyboardInterrupt) and self.interrupted:
+            where = f"in epoch {self.epoch + 1} of {self.max_epochs}"
+            warnings.warn(InterruptedWarning(where, error), stacklevel=2)
         return self.interrupted
 
     def train(self, until: int | None = None) -> None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,6 +13,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from coterie.errors import InterruptedWarning
 from coterie.graph.candidates import (
     absorbed_communities,
     communities,
@@ -35,6 +37,7 @@ _SPECTRAL_STARTS = 3
 _LEAST_SHARE = 0.05
 _SEARCHED = 3
 _SEARCH_RESOLUTION = 16.0
+_TIED = 1e-6
 
 
 class Tried(NamedTuple):
@@ -73,6 +76,7 @@ def partition(
     *,
     seed: int,
     layers: Sequence[sparse.csr_matrix] = (),
+    interruptible: bool = False,
 ) -> Partition:
     r"""Return the partition of a symmetric graph into k clusters with the highest :math:`J = I / H^{0.6}`.
 
@@ -96,6 +100,8 @@ def partition(
     seed : int
     layers : sequence of sparse matrix of shape (n, n)
         Whose sum the graph is; none where there is a single view.
+    interruptible : bool
+        After Ctrl-C, the best candidate so far is taken, with a warning.
 
     Examples
     --------
@@ -117,40 +123,66 @@ def partition(
         return Partition(labels, only.quality, only.origin, (only,))
     islands = large_islands(graph, n_clusters)
 
-    def refined(proposals: Iterable[tuple[str, np.ndarray]]) -> list[Tried]:
-        return [
+    def refined(proposals: Iterable[tuple[str, np.ndarray]]) -> Iterator[Tried]:
+        return (
             scored(origin, refine_labels(graph, labels, n_clusters, rng))
             for origin, labels in different(proposals)
             if len(np.unique(labels)) == n_clusters
             and (islands is None or not joins_islands(labels, islands))
-        ]
-
-    tried = refined(
-        with_layers(
-            graph,
-            [("concatenated views", judged[-1])] if len(judged) > 1 else [],
-            n_clusters,
-            islands,
-            lambda one, own: propose(one, n_clusters, seed, own),
         )
+
+    proposals = with_layers(
+        graph,
+        [("concatenated views", judged[-1])] if len(judged) > 1 else [],
+        n_clusters,
+        islands,
+        lambda one, own: propose(one, n_clusters, seed, own),
     )
-    if not tried:
-        absorbed = absorbed_communities(graph, n_clusters, seed)
-        tried = [scored("absorbed communities", refine_labels(graph, absorbed, n_clusters, rng))]
-    fine = communities(graph, _SEARCH_RESOLUTION, seed)
-    tried.sort(key=lambda one: -one.score)
-    later = [
-        (
-            f"{one.origin}, communities moved",
-            search_communities(judged, fine, one.labels, n_clusters),
-        )
-        for one in tried[:_SEARCHED]
-    ]
-    later.append(("vote", vote_of_similar([one.labels for one in tried], n_clusters)))
-    tried += refined(later)
+    tried: list[Tried] = []
+    try:
+        tried.extend(refined(proposals))
+        if not tried:
+            absorbed = absorbed_communities(graph, n_clusters, seed)
+            tried.append(scored("absorbed communities", refine_labels(graph, absorbed, n_clusters, rng)))
+        fine = communities(graph, _SEARCH_RESOLUTION, seed)
+        best = best_first(tried)
+        later = [
+            (
+                f"{one.origin}, communities moved",
+                search_communities(judged, fine, one.labels, n_clusters),
+            )
+            for one in best[:_SEARCHED]
+        ]
+        later.append(("vote", vote_of_similar([one.labels for one in best], n_clusters)))
+        tried.extend(refined(later))
+    except KeyboardInterrupt as error:
+        if not (tried and interruptible):
+            raise
+        where = f"after {len(tried)} candidate partitions, of which the best was taken"
+        warnings.warn(InterruptedWarning(where, error), stacklevel=2)
 
-    winner = max(tried, key=lambda one: one.score)
+    winner = best_first(tried)[0]
     return Partition(renumbered(winner.labels), winner.quality, winner.origin, tuple(tried))
+
+
+def best_first(tried: Sequence[Tried]) -> list[Tried]:
+    """Sort candidates by J, the highest first; of those within a relative 1e-6 of the highest left, the earliest.
+
+    Another processor or number of threads rounds J in another way, and must not choose another partition for it.
+
+    Examples
+    --------
+    >>> nothing = Quality.of(sparse.csr_matrix(np.eye(2)), np.zeros(2, dtype=int), 1)
+    >>> scores = {"first": 0.5, "same but for rounding": 0.5 + 1e-9, "best": 0.7}
+    >>> [one.origin for one in best_first([Tried(*pair, nothing, np.zeros(2)) for pair in scores.items()])]
+    ['best', 'first', 'same but for rounding']
+    """
+    left, ordered = list(tried), []
+    while left:
+        highest = max(one.score for one in left)
+        tied = next(i for i, one in enumerate(left) if one.score >= highest - _TIED * abs(highest))
+        ordered.append(left.pop(tied))
+    return ordered
 
 
 def vote_of_similar(partitions: Sequence[np.ndarray], n_clusters: int) -> np.ndarray:

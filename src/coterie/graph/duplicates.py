@@ -43,15 +43,21 @@ def row_hashes(blocks: Sequence[np.ndarray], present: np.ndarray) -> np.ndarray:
     return hashes
 
 
-def first_of_equal(hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first row of each group of equal rows, ascending, and the group of each row.
+def first_of_equal(hashes: np.ndarray, *, by_content: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first row of each group of equal rows, and the group of each row.
+
+    Groups are in the order of their first rows or, by content, of their hashes.
 
     Examples
     --------
     >>> first_of_equal(np.array([5, 9, 5, 7]))
     (array([0, 1, 3]), array([0, 1, 0, 2]))
+    >>> first_of_equal(np.array([5, 9, 5, 7]), by_content=True)
+    (array([0, 3, 1]), array([0, 2, 0, 1]))
     """
     _, first, groups = np.unique(hashes, return_index=True, return_inverse=True)
+    if by_content:
+        return first, groups
     order = np.argsort(first)
     ranks = np.empty(len(first), dtype=np.int64)
     ranks[order] = np.arange(len(first))

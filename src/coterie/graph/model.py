@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.collectives import ALONE, Collectives
+from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data import Views
 from coterie.data.subsets import some_rows
 from coterie.graph.compare import Comparison, fit_comparison
@@ -20,6 +20,8 @@ from coterie.graph.neighbours import NeighbourIndex, Neighbours, neighbour_count
 from coterie.graph.quality import row_ties
 from coterie.graph.views import JoinedGraph, join_layers
 from coterie.graph.weights import Kernel, fuzzy_weights
+from coterie.ops.array_builder import ArrayBuilder
+from coterie.ops.distributed_rows import gathered
 from coterie.store import below
 
 MAX_ROWS = 100_000
@@ -65,10 +67,14 @@ def build_graph(
     metric: str = "auto",
     n_neighbors: int | None = None,
     max_rows: int = MAX_ROWS,
+    by_content: bool = False,
     seed: int,
     collectives: Collectives = ALONE,
 ) -> ReferenceRows:
     """Compare rows and join their neighbours to one graph; of more than `max_rows` rows a sample is taken.
+
+    Samples, seeds and ties go by the number of a row. By content, rows are numbered in the order of their hashes, so
+    that the same rows in another order have the same graph.
 
     Parameters
     ----------
@@ -79,6 +85,8 @@ def build_graph(
     n_neighbors : int, optional
         By default as many as `neighbour_count` says for the rows of the graph.
     max_rows : int
+    by_content : bool
+        The order of nodes is that of their hashes, not of the rows.
     seed : int
     collectives : Collectives
 
@@ -91,16 +99,35 @@ def build_graph(
     (array([0, 1, 3, 4]), array([0, 1, 1, 2, 3]))
     """
     n_neighbors = n_neighbors or neighbour_count(min(data.n_rows, max_rows))
-    comparison = fit_comparison(data, scale=scale, metric=metric, n_neighbors=n_neighbors, seed=seed)
-    sample = some_rows(data.n_rows, max_rows, seed)
+    sample, drawn_from = some_rows(data.n_rows, max_rows, seed), data
+    if by_content:
+        order = content_order(data, collectives)
+        sample, drawn_from = np.sort(order[sample]), data.select(order)
+    comparison = fit_comparison(drawn_from, scale=scale, metric=metric, n_neighbors=n_neighbors, seed=seed)
     parts = [comparable(comparison, data, rows) for rows in pieces(sample, data)]
     hashes = np.concatenate([part.hashes for part in parts])
-    first, groups = first_of_equal(hashes)
+    first, groups = first_of_equal(hashes, by_content=by_content)
     scaled = [np.concatenate([part.scaled[v] for part in parts])[first] for v in range(len(comparison.views))]
     there = np.concatenate([part.there for part in parts])[first]
     missing = np.concatenate([part.missing for part in parts])[first]
     joined = join_layers(comparison, scaled, there, n_neighbors, missing=missing, collectives=collectives)
     return ReferenceRows(comparison, joined, sample[first], sample, groups, hashes[first], n_neighbors)
+
+
+def content_order(data: Views, collectives: Collectives = ALONE) -> np.ndarray:
+    """Return the numbers of the rows in the order of their hashes, (n,): the same table, however rows are ordered.
+
+    Examples
+    --------
+    >>> from coterie.data import as_views
+    >>> rows = np.array([[2.0], [0.0], [1.0]])
+    >>> rows[content_order(as_views(rows))].ravel() == rows[::-1][content_order(as_views(rows[::-1]))].ravel()
+    array([ True,  True,  True])
+    """
+    own = np.arange(data.n_rows)[share_of(data.n_rows, collectives)]
+    parts = (row_hashes(data.read(rows), data.present_rows(rows)) for rows in pieces(own, data))
+    hashes = gathered(ArrayBuilder.of(parts).joined().view(np.int64), data.n_rows, collectives)
+    return np.argsort(hashes, kind="stable")
 
 
 class Comparable(NamedTuple):

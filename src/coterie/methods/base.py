@@ -24,6 +24,7 @@ from coterie.methods.moved import current_arrays, current_params, refuse_moved
 from coterie.methods.options import PREFIX, Options
 from coterie.methods.params import Rule, check_params, draw_seed
 from coterie.methods.registry import METHODS, find_method
+from coterie.ops.distributed_rows import check_same_data
 from coterie.store import read_archive, write_archive
 
 _READS_CLASSES = (
@@ -137,6 +138,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             validate_data(self, X, reset=reset, skip_check_array=True)
         data.check()
         if reset:
+            check_same_data(data, current_collectives())
             self.n_features_in_ = sum(data.dims)
             self.view_names_in_ = np.array(data.names, dtype=object)
             self.view_dims_in_ = tuple(data.dims)

@@ -9,6 +9,7 @@ the gradients over processes is that of one process with all rows.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -18,9 +19,12 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from coterie.collectives import Collectives, share_of
+from coterie.data import Views
 from coterie.data.batches import Batch
+from coterie.errors import InputError
 
 Rows = TypeVar("Rows", np.ndarray, Tensor)
+_COMPARED_ROWS = 1000
 
 
 def joined(local: Tensor, batch: Batch, collectives: Collectives) -> Tensor:
@@ -80,6 +84,20 @@ def agreed(values: Rows, collectives: Collectives) -> Rows:
         return values
     zeros = np.zeros_like(values) if isinstance(values, np.ndarray) else torch.zeros_like(values)
     return collectives.sum(values if collectives.rank == 0 else zeros)
+
+
+def check_same_data(data: Views, collectives: Collectives) -> None:
+    """Raise an `InputError` in every process where one has data of another shape, or other values in some rows."""
+    if collectives.size == 1:
+        return
+    checksum = zlib.crc32(repr((data.n_rows, data.dims)).encode())
+    for block in data.read(np.linspace(0, data.n_rows - 1, min(data.n_rows, _COMPARED_ROWS)).astype(int)):
+        checksum = zlib.crc32(block.tobytes(), checksum)
+    if collectives.min(checksum) != collectives.max(checksum):
+        raise InputError(
+            f"The processes of this run have different data (this one {data.n_rows:,} rows, "
+            f"{' + '.join(map(str, data.dims))} columns): give every process the same rows in the same order."
+        )
 
 
 @torch.no_grad()

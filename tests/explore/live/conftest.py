@@ -78,11 +78,20 @@ def session(make_session):
     return make_session()
 
 
+class PageClient(TestClient):
+    """Talks as the page does: an answer says how many steps the page knows of, the last ones by default."""
+
+    def post(self, url, *, headers=None, **options):
+        steps = str(self.session.log.steps)
+        return super().post(url, headers={"coterie-steps": steps} | (headers or {}), **options)
+
+
 @pytest.fixture
 def client(session):
     """Someone who has the link and talks to the server of the session."""
     keys = Keys(4321)
-    page_client = TestClient(make_app(session, keys), base_url=HOME, raise_server_exceptions=False)
+    page_client = PageClient(make_app(session, keys), base_url=HOME, raise_server_exceptions=False)
+    page_client.session = session
     page_client.cookies.set(keys.cookie_name, keys.cookie)
     page_client.headers["origin"] = HOME
     return page_client

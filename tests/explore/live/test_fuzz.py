@@ -106,14 +106,20 @@ def test_no_method_and_no_address_breaks_the_server(client, method, address, wor
 )
 def test_no_header_breaks_the_server(client, name, value, address):
     answer = client.get(address, headers={name: value})
-    assert answer.status_code in (200, 206, 400, 403, 416)
+    assert answer.status_code in (200, 206, 400, 403, 413, 416)
 
 
 def test_many_requests_at_once_are_all_answered_and_every_answer_is_kept(client, session):
+    def answered(address, body):
+        answer = client.post(address, json=body)
+        while answer.status_code == 409:  # another was faster
+            answer = client.post(address, json=body)
+        return answer
+
     def talk(i):
         steps = (
-            lambda: client.post("/api/name", json={"cluster": i % 4, "name": f"name {i}"}),
-            lambda: client.post("/api/label", json={"rows": [i, i + 40], "to": i % 4}),
+            lambda: answered("/api/name", {"cluster": i % 4, "name": f"name {i}"}),
+            lambda: answered("/api/label", {"rows": [i, i + 40], "to": i % 4}),
             lambda: client.get(f"/api/clusters/{i % 4}"),
             lambda: client.get("/api/state"),
             lambda: client.get("/api/export/labels.csv"),

@@ -181,6 +181,13 @@ def test_an_undone_answer_is_a_step_too(client):
     assert client.post("/api/redo", headers={"coterie-steps": "1"}).status_code == 409
 
 
+def test_an_answer_that_does_not_say_which_steps_the_page_knows_is_refused(client, session):
+    answer = client.request("POST", "/api/name", json={"cluster": 0, "name": "x"})
+    assert answer.status_code == 422
+    assert answer.json()["error"] == "The request is wrong: coterie-steps, missing."
+    assert session.log.path.read_bytes() == b""
+
+
 @pytest.mark.parametrize("steps", ["-1", "x", "1" * 4000, ""])
 def test_a_number_of_steps_that_is_none_is_refused(client, steps):
     answer = client.post("/api/name", json={"cluster": 0, "name": "x"}, headers={"coterie-steps": steps})

@@ -12,6 +12,7 @@ from torch import nn
 import coterie
 from coterie import PCX, InputError
 from coterie.data import load_digits
+from coterie.errors import InterruptedWarning
 from coterie.methods.pcx import estimator, training
 from coterie.metrics import accuracy
 from coterie.store import read_archive, write_archive
@@ -274,7 +275,8 @@ def test_an_interrupt_leaves_a_model_that_labels_rows(blobs, monkeypatch):
 
     monkeypatch.setattr(PCXTask, "begin_epoch", interrupted)
     X, _ = blobs
-    model = PCX(3, max_epochs=20, **SMALL).fit(X)
+    with pytest.warns(InterruptedWarning, match="^Interrupted in epoch 4 of 20"):
+        model = PCX(3, max_epochs=20, **SMALL).fit(X)
     assert model.n_iter_ == 3
     assert len(np.unique(model.labels_)) == 3
     assert model.predict(X[:5]).shape == (5,)

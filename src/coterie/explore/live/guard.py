@@ -103,7 +103,8 @@ class Guard:
                 "Open the link that coterie explore printed. A link works once; press Enter there for a new one.",
                 403,
             )
-        if request.method not in _SAFE and not _is_small(headers.get("content-length", "")):
+        length = headers.get("content-length", "0" if request.method in _SAFE else "")
+        if "transfer-encoding" in headers or not _is_small(length):
             return PlainTextResponse("The request is too large, or does not say how large it is.", 413)
         return None
 

@@ -30,8 +30,8 @@ _STYLE = "text/css; charset=utf-8"
 _SCRIPTS = ("dom.js", "map.js", "rows.js", "clusters.js", "panels.js", "explorer.js")
 
 
-Steps = Annotated[int | None, Header(alias="coterie-steps", ge=0, lt=2**31)]
-"""How many steps the page knew of when it gave an answer; one that missed some is refused."""
+Steps = Annotated[int, Header(alias="coterie-steps", ge=0, lt=2**31)]
+"""How many steps the page knew of when it gave an answer; one that does not say, or missed some, is refused."""
 
 
 class LabelRequest(Strict):
@@ -79,7 +79,7 @@ async def _misread(_: Request, error: Exception) -> JSONResponse:
     """Say which part of a request is wrong, without repeating what was sent."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    where = " ".join(part for part in map(str, first["loc"][1:]) if part.isidentifier())
+    where = " ".join(part for part in map(str, first["loc"][1:]) if part.replace("-", "").isidentifier())
     return JSONResponse({"error": f"The request is wrong: {where or 'its body'}, {first['type']}."}, 422)
 
 
@@ -174,41 +174,41 @@ def _search(session: Session, words: str) -> list[int]:
 
 
 def _add_answers(app: FastAPI, session: Session) -> None:
-    def result(steps: int | None, take: Callable[[], Change]) -> Any:
+    def result(steps: int, take: Callable[[], Change]) -> Any:
         with session.unchanged_since(steps):
             change = take()
             return {"change": describe.change_json(session, change), "state": describe.state_json(session)}
 
     @app.post("/api/label")
-    def label(request: Annotated[LabelRequest, Body()], steps: Steps = None) -> Any:
+    def label(request: Annotated[LabelRequest, Body()], steps: Steps) -> Any:
         return result(steps, lambda: session.label(request.rows, request.to))
 
     @app.post("/api/merge")
-    def merge(request: Annotated[Merge, Body()], steps: Steps = None) -> Any:
+    def merge(request: Annotated[Merge, Body()], steps: Steps) -> Any:
         return result(steps, lambda: session.merge(request.source, request.into))
 
     @app.post("/api/split")
-    def split(request: Annotated[ClusterRequest, Body()], steps: Steps = None) -> Any:
+    def split(request: Annotated[ClusterRequest, Body()], steps: Steps) -> Any:
         return result(steps, lambda: session.split(request.cluster))
 
     @app.post("/api/together")
-    def together(request: Annotated[Together, Body()], steps: Steps = None) -> Any:
+    def together(request: Annotated[Together, Body()], steps: Steps) -> Any:
         return result(steps, lambda: session.together(request.rows))
 
     @app.post("/api/apart")
-    def apart(request: Annotated[Apart, Body()], steps: Steps = None) -> Any:
+    def apart(request: Annotated[Apart, Body()], steps: Steps) -> Any:
         return result(steps, lambda: session.apart(request.rows))
 
     @app.post("/api/name")
-    def name(request: Annotated[Name, Body()], steps: Steps = None) -> Any:
+    def name(request: Annotated[Name, Body()], steps: Steps) -> Any:
         return result(steps, lambda: session.name(request.cluster, request.name))
 
     @app.post("/api/undo")
-    def undo(steps: Steps = None) -> Any:
+    def undo(steps: Steps) -> Any:
         return result(steps, session.undo)
 
     @app.post("/api/redo")
-    def redo(steps: Steps = None) -> Any:
+    def redo(steps: Steps) -> Any:
         return result(steps, session.redo)
 
 
@@ -235,7 +235,7 @@ def serve(session: Session, port: int, echo: Callable[[str], None]) -> None:
             threading.Thread(target=_print_links, args=(keys, echo), daemon=True).start()
         settings = uvicorn.Config(
             make_app(session, keys),
-            log_level="warning",
+            log_level="error",  # a request that is no HTTP is no news
             access_log=False,
             server_header=False,
             lifespan="off",

@@ -186,10 +186,10 @@ class Session:
     # Answers
 
     @contextmanager
-    def unchanged_since(self, steps: int | None) -> Iterator[None]:
+    def unchanged_since(self, steps: int) -> Iterator[None]:
         """Let nobody else answer during a block; raise a `StaleError` if somebody has since so many `log.steps`."""
         with self._lock:
-            if steps is not None and steps != self.log.steps:
+            if steps != self.log.steps:
                 raise StaleError(
                     "Another tab has given an answer since, so this one was not taken: look at the clusters as they "
                     "are now, and give it again."

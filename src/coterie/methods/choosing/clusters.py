@@ -169,7 +169,7 @@ def choose_k(
     n_sampled = min(data.n_rows, sample_rows)
     tried = None if k_range is None else _checked_range(k_range, n_sampled)
     seed = draw_seed(random_state)
-    reference = build_graph(data, max_rows=sample_rows, seed=seed)
+    reference = build_graph(data, max_rows=sample_rows, by_content=True, seed=seed)
     return count_clusters(reference.joined.matrix, tried, n_sampled, seed)
 
 

@@ -200,6 +200,7 @@ class GraphClustering(Clusterer):
             metric=self.metric,
             n_neighbors=None if self.n_neighbors == "auto" else int(self.n_neighbors),
             max_rows=self.max_rows if self.n_clusters == "auto" else max(self.max_rows, int(self.n_clusters)),
+            by_content=True,
             seed=self.seed_,
             collectives=collectives,
         )
@@ -225,7 +226,8 @@ class GraphClustering(Clusterer):
         """Partition the graph, calibrate confidence on resampled graphs, and index the nodes for new rows."""
         graph, layers = reference.joined.matrix, reference.joined.layer_matrices()
         k, seed = self.n_clusters_, self.seed_
-        best = partition(graph, k, seed=seed, layers=layers)
+        # Of several processes the others may be at another candidate.
+        best = partition(graph, k, seed=seed, layers=layers, interruptible=collectives.size == 1)
         labels = agreed(best.labels, collectives)
         calibration = calibrate(graph, labels, k, n_resamples=self.n_resamples, seed=seed)
         self.levels_ = build_levels(graph, labels, k, seed=seed)
