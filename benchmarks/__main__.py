@@ -84,6 +84,41 @@ def files() -> None:
     run_files()
 
 
+@app.command("paper-parts")
+def paper_parts(
+    method: Method = "pcx",
+    regimes: Annotated[
+        str, typer.Option(help="paper, ours and others of the method's table; all by default.")
+    ] = "",
+    sets: Annotated[
+        str, typer.Option(help="Names with commas between them; those of the table by default.")
+    ] = "",
+    conditions: Annotated[
+        str, typer.Option(help='Such as "complete,uneven,missing 0.5"; those of the table by default.')
+    ] = "",
+    seeds: Annotated[int, typer.Option(help="How many, from 0.")] = 3,
+    rows: Annotated[int, typer.Option(help="Most rows of a set; 0 is as the table says.")] = 0,
+    data: Data = DEFAULT_FOLDER,
+    params: Annotated[str, typer.Option(help="Parameters of all fits, as JSON.")] = "{}",
+    only: Annotated[str, typer.Option(help="A list of changes, as JSON; all by default.")] = "[]",
+) -> None:
+    """ACC with and without each part of a method's paper, in the paper's regime and in ours; resumable."""
+    from benchmarks.paper_parts.run import find_paper, run_paper_parts
+
+    names = named(sets) if sets else find_paper(method).sets
+    run_paper_parts(
+        method,
+        names,
+        range(seeds),
+        data,
+        regimes=regimes.split(",") if regimes else (),
+        conditions=conditions.split(",") if conditions else (),
+        rows=rows or None,
+        params=json.loads(params),
+        only=json.loads(only),
+    )
+
+
 @app.command()
 def compiling(
     methods: Names = "UMAP 10-d + k-means,PaCMAP + k-means,Leiden for k,EVoC,fast_hdbscan",
