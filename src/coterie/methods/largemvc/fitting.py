@@ -132,7 +132,7 @@ def initialise(
         theta = torch.full_like(network.represent.raw_theta, max(alpha, _EPSILON))
         network.represent.raw_theta.copy_(inverse_softplus(theta))
         if network.noise is not None:
-            residuals = network.residuals(batch.rows, objective.code_step(mean, alpha), 0)
+            residuals = network.residuals(batch.rows, network.represent.step(mean, alpha), 0)
             rho = _quantiles(residuals, batch.present, options.noise_quantile).clamp(min=1e-6)
             network.noise.raw_rho.copy_(inverse_softplus(rho).expand_as(network.noise.raw_rho))
     return alpha

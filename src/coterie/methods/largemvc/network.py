@@ -53,11 +53,12 @@ class RepresentModule(nn.Module):
         carried, theta = codes @ self.residual, self.theta[layer]
         mean = objective.mean_present(proposals, present)
         if self.per_view:
-            steps = [self._step(carried + proposal @ self.mixing, theta) for proposal in proposals]
+            steps = [self.step(carried + proposal @ self.mixing, theta) for proposal in proposals]
             return objective.mean_present(steps, present), mean
-        return self._step(carried + mean @ self.mixing, theta), mean
+        return self.step(carried + mean @ self.mixing, theta), mean
 
-    def _step(self, mean: Tensor, theta: Tensor) -> Tensor:
+    def step(self, mean: Tensor, theta: Tensor | float) -> Tensor:
+        """Return what is above the threshold, (b, m)."""
         if self.threshold == "non-negative":
             return objective.code_step(mean, theta)
         return objective.two_sided_step(mean, theta, F.selu if self.threshold == "selu" else torch.relu)
