@@ -15,7 +15,7 @@ from coterie import amputate, as_views
 from coterie.data import Views
 from coterie.errors import InputError
 
-CONDITIONS = ("complete", "uneven", "missing", "noisy", "labels")
+CONDITIONS = ("complete", "uneven", "missing", "noisy", "absent", "columns", "shifted", "labels")
 
 
 class Given(NamedTuple):
@@ -38,8 +38,10 @@ def under(condition: str, views: Views, truth: np.ndarray, seed: int) -> Given:
     """Return the data under a condition, which is a name and perhaps a number, as in "missing 0.5".
 
     "uneven" cuts three classes to that share of their rows (0.05), "missing" makes that share of the rows incomplete
-    (0.5), "noisy" adds noise as large as the view to that share of the rows of the first view (0.5), and "labels"
-    gives so many labels a class, or that share of each (5).
+    (0.5), "noisy" adds noise as large as the view to that share of the rows of the first view (0.5), "absent" takes
+    the first view from that share of them (0.5), "columns" sets that share of its columns to zero (0.5), "shifted"
+    scales and shifts that share of its rows (0.5), and "labels" gives so many labels a class, or that share of each
+    (5).
     """
     name, _, number = condition.partition(" ")
     if name not in CONDITIONS:
@@ -52,8 +54,26 @@ def under(condition: str, views: Views, truth: np.ndarray, seed: int) -> Given:
         return Given(as_views(views, mask=mask), truth)
     if name == "noisy":
         return Given(degraded(views, float(number or 0.5), 1.0, seed), truth)
+    if name in ("absent", "columns", "shifted"):
+        return Given(weakened(views, name, float(number or 0.5), seed), truth)
     if name == "labels":
         codes = np.unique(truth, return_inverse=True)[1]
         *_, last = draws(codes, float(number or 5), seed + 1)
         return Given(views, codes, last)
     return Given(views, truth)
+
+
+def weakened(views: Views, how: str, share: float, seed: int) -> Views:
+    """Return views of which the first is worse, as in Fig. 14 of MVSIB: absent, with empty columns, or shifted."""
+    rng = np.random.default_rng([seed, 17])
+    blocks, present = views.read(slice(None)), views.present_rows(slice(None))
+    first = blocks[0] = blocks[0].copy()
+    rows = rng.choice(len(first), round(share * len(first)), replace=False)
+    if how == "absent":
+        present = present.copy()
+        present[rows, 0] = False
+    elif how == "columns":
+        first[:, rng.choice(first.shape[1], round(share * first.shape[1]), replace=False)] = 0
+    else:
+        first[rows] = 1.5 * first[rows] + first.std()
+    return as_views(blocks, mask=present)

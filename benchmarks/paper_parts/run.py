@@ -117,5 +117,16 @@ def fitted(estimator: Any, given: Given, seed: int, params: Mapping[str, Any]) -
         "clusters": model.n_clusters_,
         "used_clusters": int(np.count_nonzero(np.bincount(model.labels_))),
         "epochs": getattr(model, "n_iter_", 0),
+        **routing(getattr(model, "history_", [])),
         **costs,
     }
+
+
+def routing(history: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the means over epochs of how steady the routes of MVSIB are and of the share of hard rows (4.10)."""
+    means = {}
+    for name in ("route_consistency", "hard_share"):
+        values = [record[name] for record in history if name in record]
+        if values:
+            means[name] = round(float(np.mean(values)), 4)
+    return means

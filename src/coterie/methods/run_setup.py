@@ -189,16 +189,23 @@ class BatchTask(Task, Protocol):
 
 
 def make_loop(
-    task: BatchTask, callbacks: Sequence[Callback] = (), *, settling: Settling | None = None
+    task: BatchTask,
+    callbacks: Sequence[Callback] = (),
+    *,
+    settling: Settling | None = None,
+    constant: bool = False,
 ) -> Loop:
-    """Return the loop that trains a task on its rows, each with a neighbour as its positive."""
+    """Return the loop that trains a task on its rows, each with a neighbour as its positive.
+
+    With `constant` the learning rate stays what it is also after a warm-up.
+    """
     batches, epochs = task.batches, task.epochs
     return Loop(
         task,
         lambda epoch: batches.epoch(epoch, task.pairs),
         per_epoch=batches.per_epoch,
         max_epochs=epochs.total,
-        schedule=learning_schedule(epochs.warmup / max(1, epochs.total)),
+        schedule=None if constant else learning_schedule(epochs.warmup / max(1, epochs.total)),
         settling=settling,
         callbacks=callbacks,
         collectives=batches.collectives,
