@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from coterie.methods.choosing.clusters import choose_k
     from coterie.methods.choosing.recommend import recommend
     from coterie.methods.fucsmf import FUCSMF, FUCSMFOptions
-    from coterie.methods.graph_clustering import GraphClustering
+    from coterie.methods.graph_clustering import GraphClustering, cluster_graph
     from coterie.methods.largemvc import LargeMvCNet, LargeMvCNetOptions
     from coterie.methods.mvsib import MVSIB, MVSIBOptions
     from coterie.methods.pcx import PCX, PCXOptions
@@ -31,7 +31,7 @@ _HOMES = {
     "coterie.methods.choosing.clusters": ("choose_k",),
     "coterie.methods.choosing.recommend": ("recommend",),
     "coterie.methods.fucsmf": ("FUCSMF", "FUCSMFOptions"),
-    "coterie.methods.graph_clustering": ("GraphClustering",),
+    "coterie.methods.graph_clustering": ("GraphClustering", "cluster_graph"),
     "coterie.methods.largemvc": ("LargeMvCNet", "LargeMvCNetOptions"),
     "coterie.methods.mvsib": ("MVSIB", "MVSIBOptions"),
     "coterie.methods.pcx": ("PCX", "PCXOptions"),
@@ -59,6 +59,7 @@ __all__ = [
     "amputate",
     "as_views",
     "choose_k",
+    "cluster_graph",
     "load",
     "read_labels",
     "read_views",
