@@ -156,8 +156,12 @@ def test_the_map_shows_each_row_with_its_cluster_confidence_and_class(page, fitt
     assert [entry[0] for entry in diamonds["customdata"]] == sorted(model.exemplar_indices_.tolist())
     assert set(figure.data["map"]["modes"]) == {"cluster", "confidence", "class"}
     assert figure.data["map"]["groups"]["class"][0] == truth.tolist()
-    radios = [attributes["value"] for attributes in figure.all("input")]
-    assert radios == ["cluster", "confidence", "class"]
+    radios = [(radio["name"], radio["value"]) for radio in figure.all("input")]
+    assert radios[:2] == [("layout", "0"), ("layout", "1")]
+    assert [value for _, value in radios[2:]] == ["cluster", "confidence", "class"]
+    by_data, by_model = figure.data["map"]["places"]
+    assert by_data[0]["x"] == dots["x"]
+    assert len(by_model[0]["x"]) == 60
 
 
 def test_the_colours_of_dots_and_buttons_agree(page):

@@ -358,6 +358,7 @@ def report(
         truth=known,
         image_shape=shape,
         title=Path(the_run.read_note()["data"]).stem,
+        maps=the_run.maps,
     )
     if not quiet:
         typer.echo(f"Report: {written}")
@@ -396,6 +397,7 @@ def explore(
         image_shape=read_shape(image_shape) if image_shape else getattr(model, "image_shape", None),
         title=Path(the_run.read_note()["data"]).stem,
         max_rows=rows,
+        maps=the_run.maps,
     )
     serve(session, port, typer.echo)
 

@@ -200,14 +200,25 @@ def stratified_rows(
 
 
 def read_sample(
-    model: Any, table: Table, labels: NDArray[np.integer], max_rows: int, random_state: int
+    model: Any,
+    table: Table,
+    labels: NDArray[np.integer],
+    max_rows: int,
+    random_state: int,
+    rows: NDArray[np.int64] | None = None,
 ) -> ModelSample:
-    """Draw rows of every cluster, and compute memberships, embedding and feature means of them and the exemplars."""
+    """Draw rows of every cluster, and compute memberships, embedding and feature means of them and the exemplars.
+
+    `rows` are taken instead where they were drawn before.
+    """
     indices = np.asarray(getattr(model, "exemplar_indices_", ()), dtype=np.int64)
     exemplars = {c: int(row) for c, row in enumerate(indices) if row >= 0}
     k = _count_clusters(model, table, labels, len(indices))
-    rng = np.random.default_rng(random_state)
-    rows = np.union1d(stratified_rows(labels, k, max_rows, rng), list(exemplars.values())).astype(np.int64)
+    if rows is None:
+        rng = np.random.default_rng(random_state)
+        rows = np.union1d(stratified_rows(labels, k, max_rows, rng), list(exemplars.values())).astype(
+            np.int64
+        )
     clusters = labels[rows]
     drawn = np.bincount(clusters, minlength=k)
     weights = (np.bincount(labels, minlength=k) / np.maximum(drawn, 1))[clusters]

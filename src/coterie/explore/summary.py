@@ -7,6 +7,7 @@ The report and the local page both draw from a `Summary`; nothing here knows abo
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from coterie.errors import InputError
 from coterie.explore.ambiguity import Ambiguity, read_ambiguity
 from coterie.explore.coding import Coding, read_coding
+from coterie.explore.maps import Maps
 from coterie.explore.model_sample import Feature, ModelSample, read_sample
 from coterie.explore.pictures import ImageLayout, Thumbnails, read_thumbnails
-from coterie.explore.projection import Projection, project
+from coterie.explore.projection import Projection
 from coterie.explore.rows import Table
 from coterie.explore.training import Training, read_history
 from coterie.explore.view_statistics import ViewStatistics, read_view_statistics
@@ -96,8 +98,8 @@ class Summary:
         The model's `seed_`, or else its random_state.
     scores : dict of str to dict
         Scores against the known classes: of the method, and of what it is compared with.
-    projection : Projection
-        Where the sampled rows lie on the map.
+    maps : dict of str to Projection
+        Where the sampled rows lie on each map, by its title; the first is shown first.
     least_certain : list of int
         Positions in the sample, the lowest confidence first; none where all rows are certain, or equally so.
     histogram : ndarray of shape (bins,)
@@ -113,7 +115,7 @@ class Summary:
     scores: dict[str, dict[str, float]]
     clusters: list[Cluster]
     sample: ModelSample
-    projection: Projection
+    maps: dict[str, Projection]
     least_certain: list[int]
     histogram: NDArray[np.float64]
     thumbnails: Thumbnails | None
@@ -139,10 +141,13 @@ def summarise(
     embedding: str = "auto",
     names: Mapping[int, str] | None = None,
     random_state: int = 0,
+    maps: Maps | Path | None = None,
+    rows: NDArray[np.int64] | None = None,
 ) -> Summary:
     """Collect what is worth showing of a fitted model, from a sample of its rows that is read a chunk at a time.
 
-    The parameters are those of `coterie.write_report`.
+    The parameters are those of `coterie.write_report`; `rows` are a sample that was drawn before, and `maps` those
+    of it.
     """
     labels = cluster_positions(model)
     table = Table(X, model, feature_names)
@@ -159,7 +164,9 @@ def summarise(
         labelings = {method: labels, **(compare or {})}
         scores = {str(name): score_all(truth, other) for name, other in labelings.items()}
 
-    sample = read_sample(model, table, labels, max_rows, random_state)
+    sample = read_sample(model, table, labels, max_rows, random_state, rows)
+    if not isinstance(maps, Maps):
+        maps = Maps(model, table, sample, embedding, kept=maps, random_state=random_state)
     # Pixels are shown as images, not as a list of columns.
     features = sample.top_features(table, skip=picture_view)
     sizes = np.bincount(labels, minlength=sample.n_clusters)
@@ -190,7 +197,7 @@ def summarise(
         scores=scores,
         clusters=clusters,
         sample=sample,
-        projection=project(sample.embedding, embedding, random_state=random_state),
+        maps=maps.known(),
         least_certain=least_certain,
         histogram=np.histogram(sample.confidence, _HISTOGRAM_BINS, (0, 1), weights=sample.weights)[0],
         thumbnails=thumbnails,

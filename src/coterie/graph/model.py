@@ -61,6 +61,7 @@ class ReferenceRows:
 def build_graph(
     data: Views,
     *,
+    comparison: Comparison | None = None,
     scale: Any = "auto",
     metric: str = "auto",
     n_neighbors: int | None = None,
@@ -74,8 +75,9 @@ def build_graph(
     ----------
     data : Views
         Checked.
+    comparison : Comparison, optional
+        How rows are compared, where that is known; else `fit_comparison` chooses it by `scale` and `metric`.
     scale, metric
-        As `fit_comparison` takes them.
     n_neighbors : int, optional
         By default as many as `neighbour_count` says for the rows of the graph.
     max_rows : int
@@ -91,7 +93,8 @@ def build_graph(
     (array([0, 1, 3, 4]), array([0, 1, 1, 2, 3]))
     """
     n_neighbors = n_neighbors or neighbour_count(min(data.n_rows, max_rows))
-    comparison = fit_comparison(data, scale=scale, metric=metric, n_neighbors=n_neighbors, seed=seed)
+    if comparison is None:
+        comparison = fit_comparison(data, scale=scale, metric=metric, n_neighbors=n_neighbors, seed=seed)
     sample = some_rows(data.n_rows, max_rows, seed)
     parts = [comparable(comparison, data, rows) for rows in pieces(sample, data)]
     hashes = np.concatenate([part.hashes for part in parts])

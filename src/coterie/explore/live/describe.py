@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from coterie.errors import counted
-from coterie.explore.figures import map_layout, plane_points
+from coterie.explore.figures import plane_points
 from coterie.explore.live.answers import Answer, Apart, Label, Merge, Name, Split, Together
 from coterie.explore.live.metadata import Groups
 from coterie.explore.live.session import Session
 from coterie.explore.live.state import Change
+from coterie.explore.maps import DATA
 from coterie.explore.palette import UNLABELLED, by_amount, by_confidence, by_group, colours
 from coterie.explore.summary import cluster_title, method_name
 
@@ -26,6 +27,7 @@ def run_json(session: Session) -> dict[str, Any]:
         "sampled": len(session.sample.rows),
         "views": [{"name": name, "features": dim} for name, dim in session.table.views],
         "colourings": [{"key": key, "name": name} for key, name in colourings(session).items()],
+        "maps": [{"key": key, "name": name} for key, name in session.sample.maps.titles.items()],
         "searchable": session.metadata is not None,
         "pictures": session.image_shape is not None,
     }
@@ -101,13 +103,13 @@ def _flows(change: Change, names: dict[int, str]) -> str:
     return f": {', '.join(listed)}" if listed else ""
 
 
-def map_json(session: Session) -> dict[str, Any]:
-    """Return the rows of the map and where they lie."""
+def map_json(session: Session, key: str = DATA) -> dict[str, Any]:
+    """Return the rows of a map and where they lie."""
+    projection = session.sample.projection(key)
     return {
-        **plane_points(session.sample.projection.coordinates),
+        **plane_points(projection.coordinates),
         "rows": session.sample.rows.tolist(),
-        "method": session.sample.projection.method,
-        "layout": map_layout(),
+        "method": projection.method,
         "version": session.version,
     }
 

@@ -22,12 +22,12 @@ from coterie.explore.live.guard import LOOPBACK, Guard, Keys
 from coterie.explore.live.row_details import RowDetails
 from coterie.explore.live.session import Session, StaleError
 from coterie.explore.live.state import Change
-from coterie.explore.report import plotly_script, resource
+from coterie.explore.report import resource
 
 _MOST_LISTED = 60
 _SCRIPT = "text/javascript; charset=utf-8"
 _STYLE = "text/css; charset=utf-8"
-_SCRIPTS = ("dom.js", "map.js", "rows.js", "clusters.js", "panels.js", "explorer.js")
+_SCRIPTS = ("dom.js", "canvas.js", "map.js", "rows.js", "clusters.js", "panels.js", "explorer.js")
 
 
 Steps = Annotated[int | None, Header(alias="coterie-steps", ge=0, lt=2**31)]
@@ -94,7 +94,6 @@ def _add_files(app: FastAPI) -> None:
         "/style.css": (_STYLE, lambda: resource("style.css")),
         "/explorer.css": (_STYLE, own("explorer.css")),
         "/plots.js": (_SCRIPT, lambda: resource("plots.js")),
-        "/plotly.js": (_SCRIPT, plotly_script),
     }
     files |= {f"/{name}": (_SCRIPT, own(name)) for name in _SCRIPTS}
     for address, (kind, read) in files.items():
@@ -118,8 +117,8 @@ def _add_queries(app: FastAPI, session: Session, details: RowDetails) -> None:
         return describe.state_json(session)
 
     @app.get("/api/map")
-    def plane() -> Any:
-        points = describe.map_json(session)
+    def plane(of: Annotated[str, Query(max_length=20)] = "data") -> Any:
+        points = describe.map_json(session, of)
         session.map_requested.set()
         return points
 

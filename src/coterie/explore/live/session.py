@@ -70,6 +70,8 @@ class Session:
         Rows on the map, in addition to the exemplars.
     embedding : {"auto", "tsne", "pca"}
         How the map is drawn.
+    maps : Path, optional
+        The file that keeps the maps; by default in the folder.
 
     Attributes
     ----------
@@ -95,6 +97,7 @@ class Session:
         title: str = "",
         max_rows: int = 5000,
         embedding: str = "auto",
+        maps: Path | None = None,
     ) -> None:
         self.model, self.data, self.title, self.metadata = model, X, title, metadata
         self.image_shape, self.embedding, self.truth = image_shape, embedding, truth
@@ -106,14 +109,14 @@ class Session:
         self.layout = None if image_shape is None else ImageLayout.from_shape(image_shape)
         self.picture_view = None if self.layout is None else self.table.view_of_size(self.layout.size)
         self.classes = None if truth is None else read_classes(truth, self.n_rows)
-        self.sample = Sample(model, self.table, labels, max_rows)
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)  # answers, and exports of the data, are their owner's
+        self.sample = Sample(model, self.table, labels, max_rows, embedding, maps or folder / "map.coterie")
         k, exemplars = self.sample.of_model.n_clusters, self.sample.of_model.exemplars
         self.model_numbers = np.asarray(getattr(model, "classes_", np.arange(k)), dtype=np.int64)
         self.model_exemplars = {int(self.model_numbers[c]): row for c, row in exemplars.items()}
         self.paints = Paints(self.model_numbers)
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)  # answers, and exports of the data, are their owner's
         self.log = AnswerLog(folder / "answers.jsonl", of=labels_digest(model.labels_))
         self.refiner = Refiner(model, X, self.model_numbers)
         self._model_state = State(
@@ -165,7 +168,7 @@ class Session:
     def draw_map(self) -> None:
         """Replace the quick map by the final one; where that fails, the quick one stays."""
         try:
-            self.sample.lay_out(self.embedding, self.folder / "map.coterie")
+            self.sample.lay_out()
         except Exception:
             _logger.exception("The map could not be computed; the quick one stays.")
             self.sample.settled = True

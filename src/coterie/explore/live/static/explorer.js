@@ -86,14 +86,22 @@ async function take(state, sent) {
   at("redo").disabled = !state.redo;
   countTabs();
   if (app.goodMap !== state.map_settled) {
-    const points = await get("/api/map");
-    map.setPoints(points);
     app.goodMap = state.map_settled;
-    mapNote(points.method);
+    await layOut();
   }
   await colourAgain();
   if (sent || !document.activeElement.closest("#panel input, #panel select")) showPanel();
   document.documentElement.dataset.version = state.version;
+}
+
+// Fetch the map that is chosen.
+async function layOut() {
+  const key = at("layout").value;
+  if (key !== "data") say("Computing this map…", "busy");
+  const points = await get("/api/map?of=" + encodeURIComponent(key));
+  if (key !== at("layout").value) return;
+  map.setPoints(points);
+  mapNote(points);
 }
 
 function countTabs() {
@@ -102,11 +110,13 @@ function countTabs() {
   at("tab-questions").textContent = "Questions" + count(app.state.ask.length);
 }
 
-function mapNote(method) {
-  const how = { "t-SNE": "t-SNE of the model's embedding (near rows are alike; distances between far groups mean little)", PCA: "the two main directions (PCA) of the model's embedding" };
+function mapNote(points) {
+  const how = { "t-SNE": "t-SNE (near rows are alike; distances between far groups mean little)", PCA: "two main directions (PCA)", embedding: "the two columns of the model's embedding" };
+  const of = { data: "their values", model: "the model's embedding" }[at("layout").value] || "the values of this view";
+  const absent = points.x.filter((x) => x === null).length;
   const whole = app.run.sampled === app.run.rows ? "All " + counted(app.run.rows, "row") : app.run.sampled.toLocaleString("en") + " of " + counted(app.run.rows, "row") + ", small clusters included,";
   const waiting = app.state.map_settled ? "" : " A better map is being computed.";
-  at("map-note").textContent = whole + " laid out by " + (how[method] || "the model's own embedding") + ". Diamonds mark the exemplars, circles the rows that moved last." + waiting;
+  at("map-note").textContent = whole + " laid out by " + how[points.method] + " of " + of + "." + (absent ? " " + counted(absent, "row") + " without it left out." : "") + " Diamonds mark the exemplars, circles the rows that moved last." + waiting;
 }
 
 async function colourAgain() {
@@ -121,9 +131,21 @@ function draw() {
   if (app.picked.size) picked = pickedPositions();
   else if (app.selection.size) picked = map.positionsOf(app.selection);
   const chosen = at("colouring").selectedOptions[0].textContent;
-  map.draw(app.colouring.marker, { picked, moved: app.moved, exemplars: app.state.exemplars, front: app.colouring.front || [] });
+  const codes = app.colouring.offset || 0;
+  const names = app.colouring.groups.map((group, i) => ({ code: i + codes, name: group.short || group.name }));
+  map.draw(app.colouring.marker, { picked, moved: app.moved, exemplars: app.state.exemplars, front: app.colouring.front || [], names });
+  scale();
   at("map-plot").setAttribute("aria-label", "Map of " + counted(app.run.sampled, "row") + ", coloured by " + chosen + ", " + counted(app.selection.size, "row") + " selected");
-  map.listen(lassoed, clicked, hovered, hideTip);
+}
+
+// What the colours of an amount mean.
+function scale() {
+  const { showscale, colorscale, cmin, cmax } = app.colouring.marker;
+  at("scale").hidden = !showscale;
+  if (!showscale) return;
+  const stops = colorscale.map(([edge, colour]) => colour + " " + 100 * edge + "%").join(",");
+  const bar = element("span", { class: "ramp", style: "background:linear-gradient(90deg," + stops + ")", "aria-hidden": "true" });
+  show(at("scale"), [Number(cmin.toPrecision(3)), bar, Number(cmax.toPrecision(3))].map((part) => (typeof part === "number" ? String(part) : part)));
 }
 
 // Groups of the colouring, to highlight on the map. Markers of known groups count from 1, with 0 for none.
@@ -266,6 +288,16 @@ async function start() {
   at("title").textContent = run.title;
   const views = run.views.map((view) => view.name + " (" + counted(view.features, "feature") + ")").join(", ");
   at("facts").textContent = run.method + ", " + counted(run.rows, "row") + ", " + (run.views.length > 1 ? "views " + views : counted(run.views[0].features, "feature"));
+  document.querySelector(".layouts").hidden = run.maps.length < 2;
+  show(at("layout"), run.maps.map((one) => element("option", { value: one.key }, one.name)));
+  at("layout").addEventListener("change", () => {
+    layOut().then(() => { draw(); say("The map is drawn."); }).catch(act.wrong);
+  });
+  at("zoom-in").addEventListener("click", () => map.zoom(1.5));
+  at("zoom-out").addEventListener("click", () => map.zoom(1 / 1.5));
+  at("zoom-fit").addEventListener("click", map.fit);
+  at("save-map").addEventListener("click", () => map.save(run.title + ".png"));
+  map.listen(lassoed, clicked, hovered, hideTip);
   show(at("colouring"), run.colourings.map((way) => element("option", { value: way.key }, way.name)));
   at("colouring").addEventListener("change", () => { app.picked.clear(); colourAgain().catch(act.wrong); });
   const modes = [...document.querySelectorAll("[data-drag]")];
