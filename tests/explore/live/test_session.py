@@ -269,7 +269,7 @@ def test_your_labels_are_grey_but_for_what_you_said(session):
         row for row, code in zip(session.sample.rows, colouring["marker"]["color"], strict=True) if code
     ]
     assert coloured == [7, 9]
-    assert [group["name"] for group in colouring["groups"]] == ["not labelled", "2"]
+    assert [group["name"] for group in colouring["groups"]] == ["not labelled", "2: class 2"]
 
 
 def test_rows_without_a_value_are_a_group_with_a_name(make_session):

@@ -32,8 +32,8 @@ class Export:
 def _columns(session: Session) -> dict[str, np.ndarray]:
     """Return the columns of the labels: row, cluster, name, confidence, and whether a person gave the label."""
     session.check_followed()
-    state, corrections = session.state, session.corrections
-    names = np.array([corrections.names.get(number, "") for number in state.numbers.tolist()], dtype=object)
+    state, corrections, named = session.state, session.corrections, session.names()
+    names = np.array([named.get(number, "") for number in state.numbers.tolist()], dtype=object)
     given = np.zeros(session.n_rows, dtype=bool)
     given[list(corrections.labels)] = True
     return {

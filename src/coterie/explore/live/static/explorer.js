@@ -4,15 +4,17 @@ import { button, counted, element, get, post, show, swatch } from "./dom.js";
 import * as map from "./map.js";
 import * as panels from "./panels.js";
 import { clusters } from "./clusters.js";
+import { compare } from "./compare.js";
+import { bar } from "./filters.js";
 import { tip as tipOf } from "./rows.js";
 
 const at = (id) => document.getElementById(id);
 const app = {
-  run: null, state: null, colouring: null, selection: new Set(), picked: new Set(), moved: [], results: [], tab: "clusters", open: null,
+  run: null, state: null, colouring: null, selection: new Set(), picked: new Set(), moved: [], results: [], tab: "clusters", open: null, compared: null, level: null, filters: [], filtered: null,
   goodMap: null,
 };
 const parts = {
-  clusters, selection: panels.selection, questions: panels.questions, history: panels.history, export: panels.exporting,
+  clusters, compare, selection: panels.selection, questions: panels.questions, history: panels.history, export: panels.exporting,
 };
 const described = new Map();
 
@@ -53,6 +55,19 @@ const act = {
     if (number === null) document.querySelector("[data-cluster='" + left + "']")?.focus();
   },
   download: (what) => panels.download(what, say).catch(act.wrong),
+  // Another level of the tree is one more way to colour the map.
+  colourByLevel: (level, own) => {
+    const list = at("colouring");
+    list.querySelector("[data-level]")?.remove();
+    if (level !== own) list.append(element("option", { value: "level-" + level, "data-level": level }, counted(level, "cluster") + " by the tree"));
+    list.value = level === own ? "cluster" : "level-" + level;
+    app.picked.clear();
+    colourAgain().catch(act.wrong);
+  },
+  compare: (first, second) => {
+    app.compared = [first, second];
+    openTab("compare");
+  },
   pick: (number) => {
     app.picked = new Set([app.state.clusters.findIndex((cluster) => cluster.number === number)]);
     at("colouring").value = "cluster";
@@ -89,7 +104,9 @@ async function take(state, sent) {
     app.goodMap = state.map_settled;
     await layOut();
   }
-  await colourAgain();
+  // A correction may end the merge tree.
+  if (sent && at("colouring").value.startsWith("level-")) act.colourByLevel(null, null);
+  else await colourAgain();
   if (sent || !document.activeElement.closest("#panel input, #panel select")) showPanel();
   document.documentElement.dataset.version = state.version;
 }
@@ -120,7 +137,10 @@ function mapNote(points) {
 }
 
 async function colourAgain() {
-  app.colouring = await get("/api/colours/" + at("colouring").value);
+  const key = at("colouring").value;
+  app.colouring = await get("/api/colours/" + key);
+  const numbers = app.state.clusters.map((cluster) => cluster.number);
+  if (key === "cluster") app.labels = app.colouring.marker.color.map((code) => numbers[code]);
   legend();
   draw();
 }
@@ -130,9 +150,13 @@ function draw() {
   let picked = null;
   if (app.picked.size) picked = pickedPositions();
   else if (app.selection.size) picked = map.positionsOf(app.selection);
+  if (app.filtered) {
+    const passes = new Set(app.filtered);
+    picked = picked === null ? app.filtered : picked.filter((position) => passes.has(position));
+  }
   const chosen = at("colouring").selectedOptions[0].textContent;
   const codes = app.colouring.offset || 0;
-  const names = app.colouring.groups.map((group, i) => ({ code: i + codes, name: group.short || group.name }));
+  const names = app.colouring.groups.map((group, i) => ({ code: i + codes, name: group.name }));
   map.draw(app.colouring.marker, { picked, moved: app.moved, exemplars: app.state.exemplars, front: app.colouring.front || [], names });
   scale();
   at("map-plot").setAttribute("aria-label", "Map of " + counted(app.run.sampled, "row") + ", coloured by " + chosen + ", " + counted(app.selection.size, "row") + " selected");
@@ -293,6 +317,15 @@ async function start() {
   at("layout").addEventListener("change", () => {
     layOut().then(() => { draw(); say("The map is drawn."); }).catch(act.wrong);
   });
+  show(at("filters"), bar(app, {
+    filter: (positions) => {
+      app.filtered = positions;
+      if (at("tab-clusters").getAttribute("aria-selected") === "true" && app.open === null) showPanel();
+      draw();
+    },
+    select: () => act.select(app.filtered.map(map.rowAt)),
+    wrong: act.wrong,
+  }));
   at("zoom-in").addEventListener("click", () => map.zoom(1.5));
   at("zoom-out").addEventListener("click", () => map.zoom(1 / 1.5));
   at("zoom-fit").addEventListener("click", map.fit);
