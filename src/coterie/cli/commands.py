@@ -48,6 +48,7 @@ from coterie.cli.inputs import (
     read_rows,
     read_settings,
     read_shape,
+    read_shown_classes,
     recommended,
 )
 from coterie.errors import InputError, Terminated, counted, interruption
@@ -376,7 +377,7 @@ def report(
     model, the_run = load_run(run_folder)
     views = fitted_data(model, the_run, data)
     shape = read_shape(image_shape) if image_shape else getattr(model, "image_shape", None)
-    known = read_classes(truth, column) if truth else None
+    known = read_shown_classes(truth, column) if truth else None
     written = write_report(
         model,
         views,
@@ -384,6 +385,7 @@ def report(
         truth=known,
         image_shape=shape,
         title=Path(the_run.read_note()["data"]).stem,
+        maps=the_run.maps,
     )
     if not quiet:
         typer.echo(f"Report: {written}")
@@ -418,10 +420,11 @@ def explore(
         the_run.explored,
         confidence=read_confidence(the_run.labels, views.n_rows),
         metadata=None if metadata is None else Metadata.read(metadata, views.n_rows),
-        truth=read_classes(truth, column) if truth else views.labels,
+        truth=read_shown_classes(truth, column) if truth else views.labels,
         image_shape=read_shape(image_shape) if image_shape else getattr(model, "image_shape", None),
         title=Path(the_run.read_note()["data"]).stem,
         max_rows=rows,
+        maps=the_run.maps,
     )
     serve(session, port, typer.echo)
 

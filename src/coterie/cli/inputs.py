@@ -297,6 +297,14 @@ def read_classes(path: Path, column: str | None) -> Any:
     return read_labels(path, column)
 
 
+def read_shown_classes(path: Path, column: str | None) -> Any:
+    """Read known classes as a person knows them: by the words of a text file; -1 where a row has none."""
+    from coterie.data import read_label_names
+
+    codes, words = read_classes(path, column), read_label_names(path, column or "y")
+    return [words.get(code, -1) for code in codes.tolist()] if words else codes
+
+
 def load_if_it_fits(views: Any, path: Path, quiet: bool) -> Any:
     """Read rows into memory where they fit; leave them on disk, and say so, where they do not."""
     from coterie.data.memory import SHARE, fits, into_memory

@@ -36,6 +36,7 @@ def write_report(
     title: str | None = None,
     answers: Sequence[str] = (),
     random_state: int = 0,
+    maps: str | os.PathLike[str] | None = None,
 ) -> Path:
     """Write the clusters of a fitted model as one self-contained HTML file.
 
@@ -72,7 +73,9 @@ def write_report(
     answers : sequence of str, optional
         A person's corrections to the clusters, in words, oldest first, to be listed.
     random_state : int, default=0
-        Decides the sample and the map.
+        Decides the sample and the maps.
+    maps : path, optional
+        A file that keeps the maps, so that the next report or page of the same rows has them at once.
 
     Returns
     -------
@@ -105,8 +108,9 @@ def write_report(
         embedding=embedding,
         names=names,
         random_state=random_state,
+        maps=None if maps is None else Path(maps),
     )
-    return _write(Path(path), render_page(summary, script, title=title, answers=answers))
+    return write_page(Path(path), render_page(summary, script, title=title, answers=answers))
 
 
 def render_page(
@@ -191,7 +195,7 @@ def plotly_script() -> str:
     return get_plotlyjs()
 
 
-def _write(path: Path, page: str) -> Path:
+def write_page(path: Path, page: str) -> Path:
     """Write the page in one step; its folder is made where there is none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as draft:

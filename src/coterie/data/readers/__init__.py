@@ -175,13 +175,14 @@ def read_labels(path: str | os.PathLike[str], key: str = "y", *, words: bool = T
     return labels
 
 
-def read_label_names(path: str | os.PathLike[str]) -> dict[int, str]:
+def read_label_names(path: str | os.PathLike[str], key: str = "y") -> dict[int, str]:
     r"""Read the names of the classes of `read_labels`; empty if labels are numbers or the file is not text.
 
     Parameters
     ----------
     path : str or Path
-        As for `read_labels`.
+    key : str
+        Both as for `read_labels`.
 
     Examples
     --------
@@ -196,7 +197,7 @@ def read_label_names(path: str | os.PathLike[str]) -> dict[int, str]:
     path = _existing(path)
     if path.suffix.lower() not in _TEXTS:
         return {}
-    return dict(enumerate(read_label_words(path, "y")))
+    return dict(enumerate(read_label_words(path, key)))
 
 
 def read_some_labels(path: str | os.PathLike[str], n_rows: int, *, words: bool = True) -> np.ndarray:

@@ -1,20 +1,24 @@
 // The other parts next to the map: selection, questions, history and exports. `act` holds the actions.
 
 import { PAGE } from "./clusters.js";
-import { button, counted, element, get, respond, show, swatch } from "./dom.js";
+import { button, counted, element, get, post, respond, show, swatch } from "./dom.js";
+import { featureTables } from "./features.js";
 import { aboutRow, colourOf, options, picture, rowList, titleOf, valuesNote } from "./rows.js";
 
 // Rows: the selection, and finding rows
 
 export function selection(app, act) {
-  const words = element("input", { id: "words", "aria-label": "Row number or words", placeholder: app.run.searchable ? "row number, or words in the metadata" : "row number" });
+  const words = element("input", { id: "words", "aria-label": "Row number or words", placeholder: app.run.searchable ? "row number, or words of the metadata in any order" : "row number" });
   const results = element("div", { class: "results" }, app.results.length ? rowList(app, act, app.results) : null);
   async function find(event) {
     event.preventDefault();
     if (!words.value.trim()) return;
     try {
       app.results = await get("/api/search?words=" + encodeURIComponent(words.value));
-      show(results, app.results.length ? rowList(app, act, app.results) : element("p", { class: "about" }, "Nothing found."));
+      const all = await get("/api/found?words=" + encodeURIComponent(words.value));
+      show(results, app.results.length
+        ? [button("Select all " + counted(all.length, "row") + " found", () => act.select(all), { id: "select-found" }), rowList(app, act, app.results)]
+        : element("p", { class: "about" }, "Nothing found."));
     } catch (error) {
       act.wrong(error);
     }
@@ -39,33 +43,51 @@ export function chosen(app, act) {
 
 function selected(app, act) {
   const rows = [...app.selection];
-  const target = element("select", { id: "target", "aria-label": "Cluster of the selected rows" }, options(app), element("option", { value: "new" }, "a new cluster"));
+  const target = element("select", { id: "target", "aria-label": "Cluster of the selected rows" }, 
+    element("option", { value: "" }, "choose a cluster…"), options(app), element("option", { value: "new" }, "a new cluster"));
+  const label = button("Label", () => act.label(rows, target.value === "new" ? null : Number(target.value)), { id: "label", class: "main", disabled: true });
+  target.addEventListener("change", () => { label.disabled = !target.value; });
   const list = element("div", { "aria-busy": "true" });
+  const summary = element("div", { id: "summary" });
+  if (rows.length > 1) post("/api/selection", { rows: rows.slice(0, 20000) }, app.state.steps).then((found) => show(summary, summarised(app, found))).catch(act.wrong);
   get("/api/rows?rows=" + rows.slice(0, PAGE).join(",")).then((described) => {
-    show(list, described.length === 1 ? oneRow(app, described[0]) : rowList(app, act, described));
+    show(list, described.length === 1 ? oneRow(app, act, described[0]) : rowList(app, act, described));
     list.removeAttribute("aria-busy");
-    if (described.length) target.value = String(described[0].cluster);
   }).catch(act.wrong);
   return [
     element(
       "div", { class: "line" },
       element("label", {}, rows.length === 1 ? "It belongs to " : "They belong to ", target),
-      button("Label", () => act.label(rows, target.value === "new" ? null : Number(target.value)), { id: "label", class: "main" }),
+      label,
     ),
     element(
       "div", { class: "line" },
       button("Keep together", () => act.together(rows), { id: "together", disabled: rows.length < 2 }),
       button("Keep apart", () => act.apart(rows), { id: "apart", disabled: rows.length !== 2 }),
+      button("Compare with the rest", () => act.compare("rows", "rest"), { id: "compare-selection" }),
       button("Clear selection", act.clear, { id: "clear" }),
     ),
     element("p", { class: "about" }, "Keep together: two rows or more are in one cluster, whichever that is. Keep apart: two rows are in different clusters."),
+    summary,
     list,
     rows.length > PAGE ? element("p", { class: "about" }, "and " + counted(rows.length - PAGE, "more row")) : null,
   ];
 }
 
-function oneRow(app, row) {
-  return element("article", { class: "card" }, element("h3", {}, "Row " + row.row), element("div", { class: "ask" }, picture(row), aboutRow(app, row)));
+function oneRow(app, act, row) {
+  const alike = element("div", {});
+  const more = button("More like this", () => get("/api/like/" + row.row).then((rows) => show(alike, rowList(app, act, rows))).catch(act.wrong), { id: "alike" });
+  return [element("article", { class: "card" }, element("h3", {}, "Row " + row.row), element("div", { class: "ask" }, picture(row), aboutRow(app, row))), element("div", { class: "line" }, more), alike];
+}
+
+// Of which clusters and classes the selection is, and what sets it apart from all other rows.
+function summarised(app, found) {
+  const counts = (entries) => entries.map(([name, count]) => name + ": " + count.toLocaleString("en")).join(", ");
+  return [
+    element("p", { class: "about" }, "By cluster " + counts(found.clusters) + "."),
+    found.classes.length ? element("p", { class: "about" }, "By known class " + counts(found.classes) + ".") : null,
+    found.features.length ? featureTables(app, found.features, "selected", "elsewhere") : null,
+  ];
 }
 
 // Questions
