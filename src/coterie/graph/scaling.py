@@ -29,10 +29,10 @@ SCALING_ROWS = 3000
 TABLE_CANDIDATES = ("none", "feature", "minmax", "log")
 _PROTOTYPES = 256
 _ROUNDS = 5
-_TABLE_ROWS = 1000
+_TABLE_ROWS = 500
 _LEAST_ROWS = 8
 _HALVINGS = 8
-_MOST_COLUMNS = 128
+_MOST_COLUMNS = 64
 _ERRORS = 2.0
 
 Tables = dict[tuple[int, str], np.ndarray]
@@ -176,7 +176,8 @@ def choose_table_scaling(rows: np.ndarray) -> str:
 
     A column that drowns all others leaves the half without it to itself, and columns of noise that are scaled up hide
     what the others share; in both cases halves of the columns agree less on who is near whom. Columns stay as they
-    are unless another scaling is better by two standard errors of the difference, over eight random halvings.
+    are unless another scaling is better by two standard errors of the difference, over eight random halvings; a half has
+    at most 64 columns.
     """
     n_rows, n_columns = rows.shape
     if n_columns < 2 or n_rows < _LEAST_ROWS:
