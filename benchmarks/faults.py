@@ -28,7 +28,7 @@ from coterie.runs import Run
 
 FILE = "faults"
 _ROWS, _COLUMNS, _GROUPS = 600, 8, 4
-_FULL = 12
+_FULL = 6
 _SETTINGS = {
     "pcx": ["max_epochs=12", "hidden=[16]"],
     "mvsib": ["max_epochs=12", "hidden=[16]"],
