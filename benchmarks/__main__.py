@@ -368,6 +368,14 @@ def faults(
 
 
 @app.command()
+def adversary(seeds: Annotated[int, typer.Option(help="Tables that each disguise gets.")] = 3) -> None:
+    """Read data files in disguise and load tampered models."""
+    from benchmarks.adversary import run_adversary
+
+    run_adversary(seeds)
+
+
+@app.command()
 def serving(ordinary: int = 10_000, hostile: int = 5_000, seed: int = 0) -> None:
     """Send many requests to the page's server: its memory before and after, and its answers to hostile ones."""
     from benchmarks.serving import run_serving

@@ -28,12 +28,12 @@ from coterie.runs import Run
 
 FILE = "faults"
 _ROWS, _COLUMNS, _GROUPS = 600, 8, 4
-_FULL = 12
+_FULL = 4
 _SETTINGS = {
     "pcx": ["max_epochs=12", "hidden=[16]"],
     "mvsib": ["max_epochs=12", "hidden=[16]"],
-    "sscnet": ["max_epochs=12", "n_atoms=16", "n_landmarks=60"],
-    "largemvcnet": ["max_epochs=3", "n_landmarks=60"],
+    "sscnet": ["max_epochs=12", "n_atoms=16"],
+    "largemvcnet": ["max_epochs=3"],
     "fucsmf": ["n_anchors=40"],
     "ssc": ["tol=0.1"],
 }
@@ -221,7 +221,8 @@ def _folder(name: str, place: Path, room: int | None = None) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir=place) as folder:
         there = Path(folder)
         if room is not None:
-            used = sum(path.stat().st_size for path in (place / "base").iterdir()) if name in _OTHERS else 0
+            there_already = [path for path in (place / "base").rglob("*") if name in _OTHERS]
+            used = sum(path.stat().st_size + 4096 for path in there_already)
             blocks = (used + room) // 4096 + 3
             subprocess.run(
                 ["mount", "-t", "tmpfs", "-o", f"size={4096 * blocks}", "none", folder], check=True

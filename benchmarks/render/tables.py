@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from benchmarks.records import read_records
-from benchmarks.render import choices, graphs, large, trials
+from benchmarks.render import choices, graphs, large, trials, trust
 from benchmarks.render.expect import by_kind
 from benchmarks.render.figures import Figure, amount, grouped, made_by, newest, short, table
 from benchmarks.render.peers import COMMAND, answer
@@ -158,4 +158,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "missing_graph": lambda: trials.missing("graphclustering"),
     "robustness": trials.robustness,
     "imbalance": trials.imbalance,
+    "determinism": trust.determinism,
+    "row-order": trust.row_order,
+    "adversary": trust.adversary,
+    "serving": trust.serving,
 }

@@ -1,5 +1,6 @@
 """NumPy's files, and what all readers say about files that are missing, unknown or damaged."""
 
+import os
 import pickle
 import shutil
 import tracemalloc
@@ -158,6 +159,15 @@ def test_an_array_without_rows_and_columns_names_its_file(tmp_path):
         InputError, match=r"flat.npz has no table that could be a view \(it holds: view0 \(5,\)\)"
     ):
         read_views(tmp_path / "flat.npz")
+
+
+def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "device.csv").symlink_to("/dev/zero")
+    for name in ("pipe.csv", "device.csv"):
+        for read in (read_views, read_labels):
+            with pytest.raises(InputError, match=f"{name} is a pipe or a device: save the data in a file"):
+                read(tmp_path / name)
 
 
 def test_a_missing_file_an_unknown_suffix_and_stray_options_are_named(tmp_path):

@@ -301,4 +301,6 @@ def _existing(path: str | os.PathLike[str]) -> Path:
     path = Path(path)
     if not path.exists():
         raise InputError(f"There is no file {path}.")
+    if not (path.is_file() or path.is_dir()):  # reading a pipe could take for ever
+        raise InputError(f"{path} is a pipe or a device: save the data in a file, and give that.")
     return path
