@@ -19,6 +19,17 @@ def new_rows() -> str:
     return table(headers, rows) + "\n" + made_by("python -m benchmarks graph-rows", of=runs)
 
 
+def held_out() -> str:
+    """Return the ACC of held-out rows by networks and by vote, and 5-NN accuracy by code and by raw row."""
+    rows, runs = [], [record for record in read_records("new-rows") if "voted_accuracy" in record]
+    keys = ("accuracy", "new_accuracy", "voted_accuracy", "code_neighbours", "raw_neighbours")
+    for (method, name), some in grouped(runs, lambda record: (record["method"], record["data"])).items():
+        figures = [Figure.of([record[key] for record in some]) for key in keys]
+        rows.append([method, name, str(len(some)), *map(str, figures)])
+    headers = ("method", "data", "seeds", "fitted", "network", "vote", "5-NN by code", "5-NN by raw row")
+    return table(headers, rows) + "\n" + made_by("python -m benchmarks new-rows", of=runs)
+
+
 def uneven() -> str:
     """Return the ACC on classes of very different sizes, and that of k-means."""
     rows, runs = [], read_records("graph-uneven")

@@ -131,6 +131,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "summary": summary,
     "graph": lambda: accuracy("GraphClustering"),
     "graph-new-rows": graphs.new_rows,
+    "held-out": graphs.held_out,
     "graph-growth": graphs.growth,
     "graph-uneven": graphs.uneven,
     "graph-neighbours": graphs.neighbours,
