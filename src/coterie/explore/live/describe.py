@@ -27,7 +27,7 @@ def run_json(session: Session) -> dict[str, Any]:
         "views": [{"name": name, "features": dim} for name, dim in session.table.views],
         "colourings": [{"key": key, "name": name} for key, name in colourings(session).items()],
         "searchable": session.metadata is not None,
-        "pictures": session.picture_view is not None,
+        "pictures": session.image_shape is not None,
     }
 
 
