@@ -18,7 +18,7 @@ _BLOCK, _CELL = 2, 8
 _CLIP = 0.2
 _LEAST = 1e-4
 _PIECE = 256
-_GREY = np.array([0.299, 0.587, 0.114], dtype=np.float32)
+_GREY = np.array([0.299, 0.587, 0.114], dtype=np.float32)  # of red, green and blue, as eyes see them
 
 
 class ImageRows(Description):
@@ -113,8 +113,8 @@ class ImageRows(Description):
                 )
             return rows
         if self.descriptor == "hog":
-            return hog(pictures @ _GREY)
-        return (pictures if len(self.shape_) == 3 else pictures @ _GREY).reshape(len(pictures), -1)
+            return hog(_grey(pictures))
+        return (pictures if len(self.shape_) == 3 else _grey(pictures)).reshape(len(pictures), -1)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns."""
@@ -210,6 +210,10 @@ def value_range(array: np.ndarray) -> tuple[float, float]:
         raise InputError("X has values that are NaN or infinite: pictures are whole.")
     low, high = float(array.min()), float(array.max())
     return (0.0, 1.0) if low >= 0 and high <= 1 else (low, high if high > low else low + 1)
+
+
+def _grey(pictures: np.ndarray) -> np.ndarray:
+    return sum(weight * pictures[..., c] for c, weight in enumerate(_GREY))
 
 
 def _in_colour(picture: np.ndarray) -> bool:
