@@ -27,7 +27,7 @@ def things(tmp_path_factory):
         Image.fromarray(pixels).save(place / "pics" / f"{i}.png")
     times = np.arange(40) * np.array([[0.2], [1.1]])
     np.save(place / "series.npy", np.sin(times[np.arange(40) % 2] + rng.uniform(0, 6, (40, 1))))
-    counts = rng.poisson(np.array([[8, 1], [1, 8]]).repeat(30, axis=1)[np.arange(40) % 2])
+    counts = rng.poisson(np.array([[40, 1], [1, 40]]).repeat(30, axis=1)[np.arange(40) % 2])
     anndata.AnnData(counts.astype(np.float32)).write(place / "cells.h5ad")
     return place
 
