@@ -164,7 +164,7 @@ def _docstrings(name: str) -> tuple[list[str], np.ndarray]:
     for number, module in enumerate(_MODULES[name].split()):
         library = importlib.import_module(f"{package}.{module}")
         for item in sorted(getattr(library, "__all__", dir(library))):
-            thing = getattr(library, item, None)
+            thing = vars(library).get(item)
             text = inspect.getdoc(thing) or ""
             if callable(thing) and len(text) > 400 and text not in texts:
                 texts.append(text)
