@@ -78,6 +78,14 @@ def peers(
 
 
 @app.command()
+def describe(kinds: Names = "texts,series,images,cells", seeds: int = 1, data: Data = DEFAULT_FOLDER) -> None:
+    """Texts, pictures, series and cells: ACC by what they are described by; resumable."""
+    from benchmarks.describe import run_describe
+
+    run_describe(kinds.split(","), range(seeds), data)
+
+
+@app.command()
 def files() -> None:
     """Files of the library that a fit of each method runs through, in Python and at the command line."""
     from benchmarks.files import run_files

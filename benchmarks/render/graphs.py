@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchmarks.describe import CHOSEN_ON, KINDS
 from benchmarks.graph import BINS
 from benchmarks.records import read_records
 from benchmarks.render.figures import Figure, amount, grouped, made_by, short, table
@@ -87,3 +88,31 @@ def confidence() -> str:
             )
     headers = ("confidence", "rows", "mean confidence", "share right")
     return table(headers, rows) + "\n" + made_by("python -m benchmarks graph-confidence", of=records)
+
+
+def described() -> str:
+    """Return the ACC by what texts, pictures, series and cells are described by."""
+    rows, runs = [], read_records("describe")
+    places = {name: place for place, name in enumerate(name for names in KINDS.values() for name in names)}
+    runs.sort(key=lambda record: places[record["data"]])  # stable: ways stay in their order
+    for (name, way), some in grouped(runs, lambda record: (record["data"], record["way"])).items():
+        ours, nmi, means, spent = (
+            Figure.of([record[key] for record in some])
+            for key in ("accuracy", "nmi", "k-means", "cpu_seconds")
+        )
+        role = "chosen on" if name in CHOSEN_ON else "confirmed on"
+        size = f"{some[0]['rows']:,}"
+        rows.append(
+            [
+                some[0]["kind"],
+                name,
+                role,
+                size,
+                way,
+                str(ours.runs),
+                *map(short, (ours.mean, nmi.mean, means.mean)),
+            ]
+        )
+        rows[-1].append(amount(spent.mean))
+    headers = ("things", "data", "role", "rows", "described by", "seeds", "ACC", "NMI", "k-means", "CPU s")
+    return table(headers, rows) + "\n" + made_by("python -m benchmarks describe", of=runs)

@@ -135,6 +135,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "graph-growth": graphs.growth,
     "graph-uneven": graphs.uneven,
     "graph-neighbours": graphs.neighbours,
+    "describe": graphs.described,
     "graph-confidence": graphs.confidence,
     "pcx": lambda: accuracy("PCX"),
     "largemvc": lambda: accuracy("LargeMvCNet"),

@@ -59,6 +59,14 @@ def test_sparse_and_dense_counts_have_the_same_principal_axes(adata):
     assert (np.diff(variances) < 0).all()
 
 
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_cell_alone_has_the_row_it_has_among_others_and_after_saving(dense):
+    own = cells(dense=dense)
+    describe = CellRows(n_axes=7).fit(own)
+    alone = CellRows.from_state(*describe.state()).transform(own[5:6].copy())
+    np.testing.assert_array_equal(alone, describe.transform(own)[5:6])
+
+
 def test_x_pca_is_taken_where_it_is_and_another_representation_where_it_is_named(adata):
     own = adata.copy()
     own.obsm["X_pca"], own.obsm["X_other"] = np.ones((90, 3)), np.zeros((90, 2))

@@ -47,9 +47,9 @@ from coterie.cli.inputs import (
     read_new_rows,
     read_rows,
     read_settings,
-    read_shape,
     read_shown_classes,
     recommended,
+    shape_of_rows,
 )
 from coterie.errors import InputError, Terminated, counted, interruption
 
@@ -376,7 +376,7 @@ def report(
 
     model, the_run = load_run(run_folder)
     views = fitted_data(model, the_run, data)
-    shape = read_shape(image_shape) if image_shape else getattr(model, "image_shape", None)
+    shape = shape_of_rows(model, image_shape)
     known = read_shown_classes(truth, column) if truth else None
     written = write_report(
         model,
@@ -421,7 +421,7 @@ def explore(
         confidence=read_confidence(the_run.labels, views.n_rows),
         metadata=None if metadata is None else Metadata.read(metadata, views.n_rows),
         truth=read_shown_classes(truth, column) if truth else views.labels,
-        image_shape=read_shape(image_shape) if image_shape else getattr(model, "image_shape", None),
+        image_shape=shape_of_rows(model, image_shape),
         title=Path(the_run.read_note()["data"]).stem,
         max_rows=rows,
         maps=the_run.maps,

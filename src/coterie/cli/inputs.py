@@ -404,6 +404,13 @@ def _value(text: str) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def shape_of_rows(model: Any, text: str | None) -> Any:
+    """Return the shape of rows that are images: the one given, or the model's own."""
+    if text:
+        return read_shape(text)
+    return getattr(model, "image_shape", None) or (model.reading_ and model.reading_.image_shape)
+
+
 def read_shape(text: str) -> tuple[int, ...]:
     """Parse the shape of an image."""
     try:

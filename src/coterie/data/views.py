@@ -75,8 +75,6 @@ class Views:
                 f"There are {self.n_rows} rows but labels of shape {self.labels.shape}: give one label a row."
             )
         self.feature_names: tuple[Sequence[str] | None, ...] = tuple(feature_names or [None] * self.n_views)
-        self.pictures: Source | None = None
-        """The pictures that rows were made from, as square thumbnails in colour, for reports."""
         self._checked = False
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import InputError
-from coterie.explore.rows import PICTURES, Table
+from coterie.explore.rows import Table
 
 if TYPE_CHECKING:
     from coterie.explore.distributions import Spread
@@ -173,10 +173,10 @@ class ModelSample:
         return self.weights @ ~self.present
 
     def top_features(self, table: Table, *, skip: int | None = None) -> list[list[Feature]]:
-        """Return the features that set each cluster apart, in every view but `skip`; none beside `PICTURES`."""
+        """Return the features that set each cluster apart, in every view but `skip`."""
         features: list[list[Feature]] = [[] for _ in range(self.n_clusters)]
         for v, (means, (view, _)) in enumerate(zip(self.means, table.views, strict=True)):
-            if skip not in (v, PICTURES):
+            if v != skip:
                 top = means.top(table.feature_names[v], view=view, count=_FEATURES_PER_VIEW)
                 for cluster, of_view in zip(features, top, strict=True):
                     cluster.extend(of_view)

@@ -1,7 +1,6 @@
 """Rows that are images: from numbers to small PNG files, without an imaging library."""
 
 import base64
-import math
 import struct
 import zlib
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import InputError
-from coterie.explore.rows import PICTURES, Table
+from coterie.explore.rows import Table
 
 # A thumbnail is drawn at 64 pixels; more than this only makes the page heavier.
 _LONGEST_SIDE = 48
@@ -54,19 +53,6 @@ class ImageLayout:
     def size(self) -> int:
         """Values in one row."""
         return self.height * self.width * self.channels
-
-
-def find_pictures(
-    table: Table, image_shape: Sequence[int] | None
-) -> tuple[ImageLayout, int] | tuple[None, None]:
-    """Return how the pictures of rows are laid out and which view they are; None where there are none."""
-    if image_shape is not None:
-        layout = ImageLayout.from_shape(tuple(image_shape))
-        return layout, table.view_of_size(layout.size)
-    if table.pictures is None:
-        return None, None
-    side = math.isqrt(table.pictures.shape[1] // 3)
-    return ImageLayout(side, side, 3), PICTURES
 
 
 def to_pixels(row: NDArray[np.floating], layout: ImageLayout, low: float, high: float) -> NDArray[np.uint8]:
@@ -163,4 +149,4 @@ def brightness(images: Sequence[NDArray[np.floating]]) -> tuple[float, float]:
 def decoded_exemplars(model: Any, table: Table, view: int) -> list[NDArray[np.float32]]:
     """Return the exemplars that the model decoded, by cluster, in one view; none from a model that decodes none."""
     exemplars = getattr(model, "exemplars_", None)
-    return [] if exemplars is None or view == PICTURES else list(table.split(exemplars)[view])
+    return [] if exemplars is None else list(table.split(exemplars)[view])

@@ -11,8 +11,6 @@ from coterie.errors import InputError
 
 _CHUNK_BYTES = 64 * 2**20
 _MOST_CHUNK_ROWS = 2048
-PICTURES = -1
-"""The number of the view of pictures that rows were made from: it is shown, and no model compares it."""
 
 
 class Table:
@@ -29,7 +27,6 @@ class Table:
         self._takes_views = hasattr(model, "view_names_in_") or self._whole.n_views > 1
         self._groups = model.get_params().get("views") if self._whole.n_views == 1 else None
         self._shown = _as_fitted(as_views(self._whole, views=self._groups), model)
-        self.pictures = X.pictures if isinstance(X, Views) else None
         self.n_rows = self._whole.n_rows
         self.views = list(zip(self._shown.names, self._shown.dims, strict=True))
         self.feature_names = self._names(feature_names)
@@ -46,8 +43,6 @@ class Table:
         self, view: int, rows: NDArray[np.integer]
     ) -> tuple[NDArray[np.integer], NDArray[np.float32]]:
         """Return those of the rows that have this view, and their values in it."""
-        if view == PICTURES and self.pictures is not None:
-            return rows, self.pictures.read(rows)
         has = self._shown.present_rows(rows)[:, view]
         return rows[has], self._shown.read_view(view, rows)[has]
 

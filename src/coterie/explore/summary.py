@@ -20,7 +20,7 @@ from coterie.explore.distributions import with_spreads
 from coterie.explore.maps import Maps
 from coterie.explore.model_sample import Feature, ModelSample, read_sample
 from coterie.explore.names import automatic_names
-from coterie.explore.pictures import Thumbnails, find_pictures, read_thumbnails
+from coterie.explore.pictures import ImageLayout, Thumbnails, read_thumbnails
 from coterie.explore.projection import Projection
 from coterie.explore.rows import Table
 from coterie.explore.training import Training, read_history
@@ -160,7 +160,8 @@ def summarise(
         raise InputError(
             f"X has {table.n_rows} rows but the model was fitted on {len(labels)}; give the same rows."
         )
-    layout, picture_view = find_pictures(table, image_shape)
+    layout = None if image_shape is None else ImageLayout.from_shape(tuple(image_shape))
+    picture_view = None if layout is None else table.view_of_size(layout.size)
     classes = None if truth is None else read_classes(truth, table.n_rows)
     method, names = method_name(model), getattr(model, "names_", {}) if names is None else names
     scores = {}
@@ -177,8 +178,7 @@ def summarise(
     numbers = np.asarray(getattr(model, "classes_", np.arange(sample.n_clusters))).tolist()
     clusters = describe_clusters(sample, numbers, features, sizes, classes, labels, names)
     least_certain = _least_certain(sample.confidence)
-    atoms = layout if image_shape is not None else None
-    coding = read_coding(model, table, labels, layout=atoms, embedding=embedding, random_state=random_state)
+    coding = read_coding(model, table, labels, layout=layout, embedding=embedding, random_state=random_state)
     ambiguity = read_ambiguity(model, labels, sample, random_state=random_state)
     thumbnails = None
     if layout is not None and picture_view is not None:

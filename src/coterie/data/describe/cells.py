@@ -171,7 +171,10 @@ class CellRows(Description):
         if size < 1:
             return
         axes = PCA(size, svd_solver="arpack", random_state=0).fit(table)
-        self.mean_, self.axes_ = axes.mean_.astype(np.float32), axes.components_.T.astype(np.float32)
+        self.mean_, self.axes_ = (
+            axes.mean_.astype(np.float32),
+            np.ascontiguousarray(axes.components_.T, np.float32),
+        )
 
     def _normalised(self, part: Any) -> Any:
         if not self.counts_:
@@ -187,7 +190,10 @@ class CellRows(Description):
     def _project(self, part: Any) -> np.ndarray:
         rows = self._normalised(part)
         if self.axes_.size:
-            return np.asarray(rows @ self.axes_ - self.mean_ @ self.axes_, dtype=np.float32)
+            # A sparse product is taken row by row, so that a cell alone gets the bits that it gets among others.
+            return np.asarray(
+                sparse.csr_matrix(rows) @ self.axes_ - self.mean_ @ self.axes_, dtype=np.float32
+            )
         return np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float32)
 
 

@@ -1,10 +1,11 @@
-"""Pictures as rows: histograms of oriented gradients of small grey pictures."""
+"""Pictures as rows: their pixels at one size, or histograms of oriented gradients."""
+
 
 # n pictures, h height, w width, b orientations, c cells a side
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,34 +14,34 @@ from sklearn.utils.validation import check_is_fitted
 from coterie.data.describe.base import Description
 from coterie.errors import InputError
 
-_BLOCK = 2
+_BLOCK, _CELL = 2, 8
 _CLIP = 0.2
 _LEAST = 1e-4
 _PIECE = 256
-_GREY = np.array([0.299, 0.587, 0.114], dtype=np.float32)
+_GREY = np.array([0.299, 0.587, 0.114], dtype=np.float32)  # of red, green and blue, as eyes see them
 
 
 class ImageRows(Description):
-    r"""Pictures as rows of numbers: histograms of oriented gradients (HOG; Dalal and Triggs 2005 [1]_).
+    r"""Pictures as rows of numbers: resized, their pixels one after the other.
 
-    Each picture becomes grey, from 0 to 1, and is resized to `size` x `size` pixels. In every cell of `cell` x `cell`
-    pixels the lengths of the gradients are summed by their direction, without its sign, in `n_orientations` bins.
-    Each 2 x 2 cells are a block, brought to unit length, clipped at 0.2 and brought to unit length again. Blocks
-    overlap. So edges are compared, and not how bright or how rich in contrast a picture is.
+    Pictures are resized to `size` x `size` pixels, with values from 0 to 1, in colour where one of them is in colour.
+    With ``descriptor="hog"`` they are compared by edges instead, and not by how bright or how rich in contrast they
+    are: histograms of oriented gradients (Dalal and Triggs 2005 [1]_) of the grey picture. In every cell of 8 x 8
+    pixels the lengths of the gradients are summed by their direction, without its sign, in 8 bins. Each 2 x 2 cells
+    are a block, brought to unit length, clipped at 0.2 and brought to unit length again.
 
     Parameters
     ----------
     size : int, default=32
-    cell : int, default=8
-    n_orientations : int, default=8
+    descriptor : {"pixels", "hog"}, default="pixels"
     features : callable, optional
         Other features: a function from an array of pictures, (n, size, size, 3) from 0 to 1, to an array (n, d), such
         as a network of your own. A function cannot be saved.
 
     Attributes
     ----------
-    shape_ : tuple of int
-        Height and width of the thumbnails, for `image_shape` of a report.
+    shape_ : list of int
+        Of a row of pixels, (size, size) or (size, size, 3): the `image_shape` of a report.
 
     References
     ----------
@@ -49,35 +50,36 @@ class ImageRows(Description):
 
     Examples
     --------
-    >>> pictures = np.zeros((2, 32, 32))
-    >>> pictures[0, :, 16:], pictures[1, 16:] = 1, 1
-    >>> rows = ImageRows().fit_transform(pictures)
-    >>> rows.shape, bool(rows[0] @ rows[1] < 0.1)
+    >>> pictures = np.zeros((2, 64, 64))
+    >>> pictures[0, :, 32:], pictures[1, 32:] = 1, 1
+    >>> ImageRows().fit_transform(pictures).shape
+    (2, 1024)
+    >>> edges = ImageRows(descriptor="hog").fit_transform(pictures)
+    >>> edges.shape, bool(edges[0] @ edges[1] < 0.1 * edges[0] @ edges[0])
     ((2, 288), True)
     """
+
+    _values: ClassVar[tuple[str, ...]] = ("shape_",)
 
     def __init__(
         self,
         size: int = 32,
         *,
-        cell: int = 8,
-        n_orientations: int = 8,
+        descriptor: str = "pixels",
         features: Callable[[np.ndarray], Any] | None = None,
     ) -> None:
         self.size = size
-        self.cell = cell
-        self.n_orientations = n_orientations
+        self.descriptor = descriptor
         self.features = features
 
-    _values: ClassVar[tuple[str, ...]] = ("shape_",)
-
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the parameters; nothing is learned."""
-        if self.size < _BLOCK * self.cell or self.cell < 1 or self.n_orientations < 1:
-            raise InputError(
-                f"size={self.size} and cell={self.cell} do not fit: a picture has at least two cells a side."
-            )
-        self.shape_ = [self.size, self.size]
+        """Find out whether there is a picture in colour."""
+        if self.descriptor not in ("pixels", "hog"):
+            raise InputError(f"descriptor={self.descriptor!r} must be 'pixels' or 'hog'.")
+        if self.size < _BLOCK * _CELL:
+            raise InputError(f"size={self.size} must be at least {_BLOCK * _CELL}.")
+        coloured = any(_in_colour(picture) for piece in _pieces(X) for picture in piece)
+        self.shape_ = [self.size, self.size, 3] if coloured else [self.size, self.size]
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -86,53 +88,43 @@ class ImageRows(Description):
         Parameters
         ----------
         X : array of shape (n, h, w), (n, h, w, 1), (n, h, w, 3) or (n, h, w, 4), or list of such pictures or paths
-            Values from 0 to 255 where the type is whole, otherwise from 0 to 1; others are brought there by the
-            smallest and the largest value of all.
+            Bytes are from 0 to 255. Other values are from 0 to 1, or brought there by the smallest and the largest.
 
         Returns
         -------
         ndarray of shape (n, d)
         """
         check_is_fitted(self)
-        rows = []
-        for piece in _pieces(X):
-            coloured = np.stack([resized(picture, self.size) for picture in piece])
-            if self.features is None:
-                rows.append(hog(coloured @ _GREY, self.cell, self.n_orientations))
-            else:
-                rows.append(np.asarray(self.features(coloured), dtype=np.float32))
-                if rows[-1].ndim != 2 or len(rows[-1]) != len(piece):
-                    raise InputError(
-                        f"features= returned an array of shape {rows[-1].shape} for {len(piece)} pictures: it must "
-                        "have one row a picture."
-                    )
+        rows = [
+            self._describe(np.stack([resized(picture, self.size) for picture in piece]))
+            for piece in _pieces(X)
+        ]
         if not rows:
             raise InputError("There is no picture: give at least two.")
         return np.concatenate(rows)
 
-    def thumbnails(self, X: Any) -> np.ndarray:
-        """Return the pictures as rows of `size` x `size` x 3 bytes."""
-        small = [resized(picture, self.size).ravel() for piece in _pieces(X) for picture in piece]
-        return np.rint(255 * np.clip(small, 0, 1)).astype(np.uint8)
+    def _describe(self, pictures: np.ndarray) -> np.ndarray:
+        if self.features is not None:
+            rows = np.asarray(self.features(pictures), dtype=np.float32)
+            if rows.ndim != 2 or len(rows) != len(pictures):
+                raise InputError(
+                    f"features= returned an array of shape {rows.shape} for {len(pictures)} pictures: it must have "
+                    "one row a picture."
+                )
+            return rows
+        if self.descriptor == "hog":
+            return hog(_grey(pictures))
+        return (pictures if len(self.shape_) == 3 else _grey(pictures)).reshape(len(pictures), -1)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns: block, cell and direction."""
-        blocks = self.size // self.cell - _BLOCK + 1
-        angles = [f"{180 * b // self.n_orientations}°" for b in range(self.n_orientations)]
-        return np.array(
-            [
-                f"edges {angle} at {(i + u) * self.cell},{(j + v) * self.cell} in block {i},{j}"
-                for i in range(blocks)
-                for j in range(blocks)
-                for u in range(_BLOCK)
-                for v in range(_BLOCK)
-                for angle in angles
-            ],
-            dtype=object,
-        )
+        """Return the names of the columns."""
+        if self.features is not None or self.descriptor == "hog":
+            width = self._describe(np.zeros((1, self.size, self.size, 3), dtype=np.float32)).shape[1]
+            return np.array([f"feature {j}" for j in range(width)], dtype=object)
+        return np.array([f"pixel {'.'.join(map(str, at))}" for at in np.ndindex(*self.shape_)], dtype=object)
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return the parameters; a function cannot be among them."""
+        """Return the parameters and whether there is colour; a function cannot be among them."""
         if self.features is not None:
             raise InputError("features= is a function, which cannot be saved: save the rows that it gives.")
         return super().state()
@@ -140,13 +132,17 @@ class ImageRows(Description):
     @property
     def sentence(self) -> str:
         """What was done to the pictures."""
-        return (
-            f"pictures were resized to {self.size} x {self.size} pixels and described by histograms of oriented "
-            f"gradients in cells of {self.cell} x {self.cell}"
+        made = (
+            "compared by their pixels"
+            if self.descriptor == "pixels"
+            else "by histograms of oriented gradients"
         )
+        made = "described by a function" if self.features is not None else made
+        colour = "in colour" if len(self.shape_) == 3 else "grey"
+        return f"pictures, {colour}, were resized to {self.size} x {self.size} and {made}"
 
 
-def hog(pictures: np.ndarray, cell: int, n_orientations: int) -> np.ndarray:
+def hog(pictures: np.ndarray, cell: int = _CELL, n_orientations: int = 8) -> np.ndarray:
     """Return histograms of oriented gradients of grey pictures (n, h, w): blocks x 2 x 2 cells x orientations."""
     n = len(pictures)
     padded = np.pad(pictures, ((0, 0), (1, 1), (1, 1)), mode="edge")
@@ -188,7 +184,7 @@ def resized(picture: Any, size: int) -> np.ndarray:
     return np.stack(layers if len(layers) == 3 else layers[:1] * 3, axis=-1)
 
 
-def _pieces(X: Any) -> Iterable[list[np.ndarray]]:
+def _pieces(X: Any) -> Iterator[list[np.ndarray]]:
     """Yield lists of pictures (h, w, 1 or 3) from 0 to 1."""
     if hasattr(X, "shape"):
         array = np.asarray(X)
@@ -214,6 +210,14 @@ def value_range(array: np.ndarray) -> tuple[float, float]:
         raise InputError("X has values that are NaN or infinite: pictures are whole.")
     low, high = float(array.min()), float(array.max())
     return (0.0, 1.0) if low >= 0 and high <= 1 else (low, high if high > low else low + 1)
+
+
+def _grey(pictures: np.ndarray) -> np.ndarray:
+    return sum(weight * pictures[..., c] for c, weight in enumerate(_GREY))
+
+
+def _in_colour(picture: np.ndarray) -> bool:
+    return picture.shape[2] == 3 and bool((np.ptp(picture, axis=2) > _LEAST).any())
 
 
 def _picture(item: Any, row: int) -> np.ndarray:

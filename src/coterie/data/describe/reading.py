@@ -37,9 +37,9 @@ class Reading:
     ...     _ = (folder / f"{number}.txt").write_text(text)
     >>> reading, views = Reading.fitted(folder, "texts")
     >>> views
-    Views(4 rows: texts 2)
+    Views(4 rows: texts 1)
     >>> Reading.from_state(*reading.state()).views(folder)
-    Views(4 rows: texts 2)
+    Views(4 rows: texts 1)
     """
 
     kind: str
@@ -77,6 +77,11 @@ class Reading:
         """The metric that the rows are made for; "auto" where a method may choose."""
         return "euclidean" if self.kind == "texts" else "auto"
 
+    @property
+    def image_shape(self) -> tuple[int, ...] | None:
+        """The shape of the pictures that rows are, for a report; None where rows are something else."""
+        return tuple(self.description.shape_) if isinstance(self.description, ImageRows) else None
+
     def views(self, path: Path) -> Views:
         """Return the things at a path as rows, described as those of the fit."""
         return self._rows(read_things(path, self.kind, self.column), path)
@@ -95,10 +100,7 @@ class Reading:
                 return self.description.views(things.items, str(path))
             table = DenseRows(np.asarray(self.description.transform(things.items), dtype=np.float32))
             columns = [self.description.get_feature_names_out().tolist()]
-            views = Views([table], names=[self.kind], labels=things.labels, feature_names=columns)
-            if isinstance(self.description, ImageRows):
-                views.pictures = DenseRows(self.description.thumbnails(things.items))
-            return views
+            return Views([table], names=[self.kind], labels=things.labels, feature_names=columns)
         except InputError as error:
             raise _located(error, path) from None
 

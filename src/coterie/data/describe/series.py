@@ -19,6 +19,7 @@ _HIGH = 3
 _SHARES = (0.25, 0.5, 0.75)
 _EXAMPLES = 8
 _LEAST_TIMES = 9
+_TIE = 1e-5  # flat parts of a series meet a threshold up to rounding
 _MOST_SUMS = 4 * 10**6
 _PATTERNS = np.array(list(combinations(range(_TAPS), _HIGH)))
 
@@ -104,7 +105,7 @@ class SeriesRows(Description):
         for c in range(self.n_channels_):
             for sums, thresholds in zip(self._sums(series[:, :, c]), self.thresholds_[c], strict=True):
                 for own, limits in zip(sums, thresholds, strict=True):
-                    columns += [(own > limit).mean(axis=1, dtype=np.float32) for limit in limits]
+                    columns += [(own > limit + _TIE).mean(axis=1, dtype=np.float32) for limit in limits]
         return np.column_stack(columns)
 
     def _sums(self, series: np.ndarray) -> Iterator[np.ndarray]:

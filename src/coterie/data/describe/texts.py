@@ -81,7 +81,9 @@ class TextRows(Description):
         if size < 1 or self.embed is not None:
             self.axes_ = np.zeros((len(self.words_), 0), dtype=np.float32)
         else:
-            self.axes_ = TruncatedSVD(size, random_state=0).fit(weights).components_.T.astype(np.float32)
+            self.axes_ = np.ascontiguousarray(
+                TruncatedSVD(size, random_state=0).fit(weights).components_.T, dtype=np.float32
+            )
         return self
 
     def transform(self, X: Iterable[str]) -> np.ndarray:

@@ -34,7 +34,7 @@ def run_json(session: Session) -> dict[str, Any]:
         "classes": [] if session.classes is None else session.classes.names,
         "maps": [{"key": key, "name": name} for key, name in session.sample.maps.titles.items()],
         "searchable": session.metadata is not None,
-        "pictures": session.picture_view is not None,
+        "pictures": session.image_shape is not None,
     }
 
 

@@ -35,7 +35,7 @@ from coterie.explore.live.metadata import Metadata
 from coterie.explore.live.refiner import Refiner, split_in_two
 from coterie.explore.live.sample import Sample
 from coterie.explore.live.state import Change, Paints, State, compare_states
-from coterie.explore.pictures import ImageLayout, find_pictures
+from coterie.explore.pictures import ImageLayout
 from coterie.explore.rows import Table
 from coterie.explore.summary import (
     Cluster,
@@ -112,9 +112,8 @@ class Session:
         self.n_rows = self.table.n_rows
         labels = cluster_positions(model)
         self._check_shape(len(labels))
-        pictures = find_pictures(self.table, image_shape)
-        self.layout: ImageLayout | None = pictures[0]
-        self.picture_view: int | None = pictures[1]
+        self.layout = None if image_shape is None else ImageLayout.from_shape(image_shape)
+        self.picture_view = None if self.layout is None else self.table.view_of_size(self.layout.size)
         self.classes = None if truth is None else read_classes(truth, self.n_rows)
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)  # answers, and exports of the data, are their owner's
