@@ -484,6 +484,17 @@ def explorer(
     run_explorer(rows, columns, run, ["--image-shape", images] if images else [])
 
 
+@app.command()
+def maps(
+    rows: Annotated[int, typer.Option(help="How many rows of MNIST.")] = 5000,
+    data: Data = DEFAULT_FOLDER,
+) -> None:
+    """CPU seconds to lay rows out on the map of the data, and the share of neighbours that stay neighbours."""
+    from benchmarks.maps import run_maps
+
+    run_maps(rows, data)
+
+
 if __name__ == "__main__":
     try:
         app()

@@ -11,7 +11,7 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from coterie.data import Views, amputate, as_views, read_labels, read_views
     from coterie.errors import InputError
-    from coterie.explore import write_report
+    from coterie.explore import plot_compare, plot_map, plot_sizes, write_report
     from coterie.methods.base import load
     from coterie.methods.choosing.clusters import choose_k
     from coterie.methods.choosing.recommend import recommend
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "coterie.data": ("Views", "amputate", "as_views", "read_labels", "read_views"),
     "coterie.errors": ("InputError",),
-    "coterie.explore": ("write_report",),
+    "coterie.explore": ("plot_compare", "plot_map", "plot_sizes", "write_report"),
     "coterie.methods.base": ("load",),
     "coterie.methods.choosing.clusters": ("choose_k",),
     "coterie.methods.choosing.recommend": ("recommend",),
@@ -61,6 +61,9 @@ __all__ = [
     "choose_k",
     "cluster_graph",
     "load",
+    "plot_compare",
+    "plot_map",
+    "plot_sizes",
     "read_labels",
     "read_views",
     "recommend",

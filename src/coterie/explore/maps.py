@@ -7,17 +7,21 @@ from __future__ import annotations
 import hashlib
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.data import Views
 from coterie.errors import InputError
 from coterie.explore.model_sample import ModelSample
 from coterie.explore.projection import Projection, lay_out, pca, project, takes_tsne
 from coterie.explore.rows import Table
 from coterie.graph.scaling import fit_table_scaler
 from coterie.store import read_archive, write_archive
+
+if TYPE_CHECKING:
+    from coterie.graph.compare import Comparison
 
 DATA, MODEL = "data", "model"
 _VIEW = "view-"
@@ -90,7 +94,7 @@ class Maps:
 
     def quick(self) -> Projection:
         """Return the two main directions of the data, which cost next to nothing."""
-        return _principal(self._table, self._sample.rows)
+        return principal_map(self._table.select(self._sample.rows))
 
     def _draw(self, key: str) -> Projection:
         if key == MODEL:
@@ -105,33 +109,62 @@ class Maps:
         return Projection(coordinates, drawn.method)
 
     def _of_rows(self, rows: NDArray[np.int64], view: int | None) -> Projection:
-        start = _principal(self._table, rows, view)
-        if not takes_tsne(start.coordinates, self._how):
-            return start
-        from coterie.data.subsets import some_rows
-        from coterie.graph.compare import fit_comparison
-        from coterie.graph.model import build_graph
-        from coterie.graph.neighbours import neighbour_count
-
-        data = self._table.select(rows, view)
         index = getattr(self._model, "index_", None)  # GraphClustering has chosen already
         comparison = None if index is None or view is not None else index.comparison
-        if comparison is None:
-            some = data.select(some_rows(len(rows), _ROWS_TO_COMPARE, self._seed))
-            comparison = fit_comparison(some, n_neighbors=neighbour_count(len(rows)), seed=self._seed)
-        graph = build_graph(data, comparison=comparison, max_rows=len(rows), seed=self._seed)
-        if not graph.joined.matrix.nnz:
-            return start
-        nodes = graph.nodes
-        laid_out = lay_out(graph.joined.matrix, start.coordinates[nodes], random_state=self._seed)
-        return Projection(laid_out[graph.groups], "t-SNE")
+        return data_map(
+            self._table.select(rows, view), self._how, comparison=comparison, random_state=self._seed
+        )
 
 
-def _principal(table: Table, rows: NDArray[np.int64], view: int | None = None) -> Projection:
-    """Return the main directions of rows, each view with the same weight; a missing view lies at its mean."""
-    if not len(rows):
+def data_map(
+    data: Views, how: str = "auto", *, comparison: Comparison | None = None, random_state: int = 0
+) -> Projection:
+    """Lay rows out by their neighbours in all views; by their main directions where `how` or their number says so.
+
+    Parameters
+    ----------
+    data : Views
+    how : {"auto", "tsne", "pca"}
+    comparison : Comparison, optional
+        How rows are compared; by default it is chosen on 2,000 of them.
+    random_state : int
+
+    Examples
+    --------
+    >>> from coterie.data import as_views
+    >>> data_map(as_views(np.eye(4)), "pca").method
+    'PCA'
+    """
+    start = principal_map(data)
+    if not takes_tsne(start.coordinates, how):
+        return start
+    from coterie.data.subsets import some_rows
+    from coterie.graph.compare import fit_comparison
+    from coterie.graph.model import build_graph
+    from coterie.graph.neighbours import neighbour_count
+
+    n_rows = data.n_rows
+    if comparison is None:
+        some = data.select(some_rows(n_rows, _ROWS_TO_COMPARE, random_state))
+        comparison = fit_comparison(some, n_neighbors=neighbour_count(n_rows), seed=random_state)
+    graph = build_graph(data, comparison=comparison, max_rows=n_rows, seed=random_state)
+    if not graph.joined.matrix.nnz:
+        return start
+    places = lay_out(graph.joined.matrix, start.coordinates[graph.nodes], random_state=random_state)
+    return Projection(places[graph.groups], "t-SNE")
+
+
+def principal_map(data: Views) -> Projection:
+    """Return the main directions of rows, each view with the same weight; a missing view lies at its mean.
+
+    Examples
+    --------
+    >>> from coterie.data import as_views
+    >>> principal_map(as_views([[0.0], [1.0], [3.0]])).coordinates.shape
+    (3, 2)
+    """
+    if not data.n_rows:
         return Projection(np.zeros((0, 2)), "PCA")
-    data = table.select(rows, view)
     scaler = fit_table_scaler(data, "auto")
     blocks = []
     for v, block in enumerate(scaler.transform(data.read(slice(None)))):

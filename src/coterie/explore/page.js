@@ -104,6 +104,10 @@
     drawCurves();
   }
 
+  // A plot that is folded away has no size to be drawn in.
+  document.querySelectorAll("details").forEach(function (part) {
+    part.addEventListener("toggle", function () { if (part.open && part.querySelector(".curve")) drawCurves(); });
+  });
   dark.addEventListener("change", draw);
   narrow.addEventListener("change", draw);
   draw();

@@ -236,7 +236,7 @@ def training_panel(summary: Summary) -> Html:
     repeats = len(training.phases) == 1 and training.phases[0].name == training.unit
     phases = "" if repeats else ", ".join(phase.words for phase in training.phases)
     note = counted(training.steps, training.unit) + (f" in phases: {phases}." if phases else ".")
-    parts = [element("div", *plots, class_="curves")]
+    parts = [details("Curves", element("div", *plots, class_="curves"))]
     if summary.ambiguity is not None:
         parts.append(_meaning_table(titles, training.curves))
     parts.append(details("Numbers in a table", _curve_table(summary, titles)))
@@ -301,6 +301,5 @@ def parameters_panel(summary: Summary) -> Html:
     """List what it takes to repeat the run."""
     parameters = table("Parameters", ["Parameter", "Value"], summary.parameters.items(), class_="code")
     versions = table("Versions", ["Package", "Version"], summary.versions.items(), class_="code")
-    return section(
-        "parameters", "Parameters and versions", element("div", parameters, versions, class_="columns")
-    )
+    tables = element("div", parameters, versions, class_="columns")
+    return section("parameters", "Parameters and versions", details("All of them", tables))

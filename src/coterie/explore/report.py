@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -124,10 +125,12 @@ def render_page(
     heading = title or f"{summary.method}: {len(summary.clusters)} clusters"
     own_script = resource("plots.js") + resource("page.js")
     policy = _policy(plotly_script, own_script)
+    sections = [section for section in _sections(summary, answers) if section]
     body = [
         element("a", "Skip to the map", href="#map", class_="skip"),
         element("header", element("h1", heading), panels.facts(summary)),
-        element("main", *_sections(summary, answers)),
+        _contents(sections),
+        element("main", *sections),
         element("footer", f"Written by coterie {__version__}."),
         element("noscript", "The plots need JavaScript; all tables work without it."),
     ]
@@ -166,6 +169,15 @@ def _sections(summary: Summary, answers: Sequence[str]) -> list[Html]:
         panels.training_panel(summary),
         panels.parameters_panel(summary),
     ]
+
+
+def _contents(sections: Sequence[Html]) -> Html:
+    """List the sections by their headings, each a link to it."""
+    found = re.findall(r'<h2 id="([a-z]+)-heading">([^<]*)</h2>', "".join(sections))
+    links = (
+        element("li", element("a", Html(heading), href=f"#{identifier}")) for identifier, heading in found
+    )
+    return element("nav", element("ul", *links), class_="contents", aria_label="Contents")
 
 
 def _policy(*scripts: str) -> str:

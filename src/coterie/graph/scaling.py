@@ -176,8 +176,8 @@ def choose_table_scaling(rows: np.ndarray) -> str:
 
     A column that drowns all others leaves the half without it to itself, and columns of noise that are scaled up hide
     what the others share; in both cases halves of the columns agree less on who is near whom. Columns stay as they
-    are unless another scaling is better by two standard errors of the difference, over eight random halvings; a half has
-    at most 64 columns.
+    are unless another scaling is better by two standard errors of the difference, over eight random halvings; of a
+    half at most 64 columns are read.
     """
     n_rows, n_columns = rows.shape
     if n_columns < 2 or n_rows < _LEAST_ROWS:

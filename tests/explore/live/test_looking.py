@@ -182,3 +182,32 @@ def test_a_selection_is_summed_up_by_cluster_class_and_features(looking, kind_of
     assert found["features"][0]["inside"] != found["features"][0]["elsewhere"]
     whole = looking.post("/api/selection", json={"rows": list(range(240))}).json()
     assert whole["features"] == []
+
+
+def test_a_question_puts_the_row_between_its_two_candidates(looking, graph_session):
+    found = looking.get("/api/question/5").json()
+    own, other = (candidate["number"] for candidate in found["candidates"])
+    labels = graph_session.state.labels
+    assert own == labels[5] != other
+    values = graph_session.table.read(np.arange(240))[0][0]
+    names = list(graph_session.table.feature_names[0])
+    for feature in found["features"]:
+        column = values[:, names.index(feature["name"])]
+        assert feature["value"] == pytest.approx(float(column[5]), rel=1e-3)
+        means = [float(column[labels == number].mean()) for number in (own, other)]
+        assert feature["means"] == pytest.approx(means, rel=1e-3, abs=1e-3)
+        assert 0 <= feature["place"] <= 1
+    differences = [abs(feature["means"][0] - feature["means"][1]) for feature in found["features"][:2]]
+    assert min(differences) > 4
+    assert looking.get("/api/question/999").status_code == 400
+
+
+def test_a_split_is_shown_without_being_taken(looking, graph_session):
+    version = graph_session.version
+    found = looking.get(f"/api/split/{int(graph_session.state.labels[0])}").json()
+    assert sum(found["shares"]) == pytest.approx(1)
+    assert found["features"]
+    assert [len(rows) for rows in found["rows"]] == [6, 6]
+    assert graph_session.version == version
+    assert graph_session.log.entries == []
+    assert looking.get("/api/split/99").status_code == 400

@@ -18,6 +18,7 @@ from coterie.explore.pictures import data_uri, to_pixels
 from coterie.explore.summary import cluster_title
 
 _MOST_COLUMNS, _MOST_VALUES = 4, 6
+_TYPICAL = 6
 
 
 class OfCluster(Strict):
@@ -79,6 +80,74 @@ def compare_json(session: Session, details: RowDetails, request: CompareRequest)
         "pictures": None if found.means is None else _pictures(session, details, *found.means),
         "columns": _columns(session, *groups),
     }
+
+
+def split_json(session: Session, details: RowDetails, number: int) -> dict[str, Any]:
+    """Return what a split would make of a cluster: shares, typical rows and differences of the two parts."""
+    parts = session.parts(number)
+    larger, smaller = (np.array(part) for part in parts)
+    found = compare_groups(session.model, session.table, larger, smaller, session.picture_view)
+    shown = [part[:_TYPICAL] for part in parts]
+    total = sum(map(len, parts))
+    return {
+        "shares": [round(len(part) / total, 3) for part in parts],
+        "features": [feature_json(feature) for feature in found.features[:_TYPICAL]],
+        "rows": [details.rows(part) for part in shown],
+    }
+
+
+def question_json(session: Session, details: RowDetails, row: int) -> dict[str, Any]:
+    """Return a row between its two likeliest clusters, and the features in which these differ most."""
+    session.check_rows([row])
+    (described,) = details.rows([row])
+    likely = [
+        described["cluster"],
+        *([] if described["second"] is None else [described["second"]["cluster"]]),
+    ]
+    exemplars = [session.state.exemplars.get(number) for number in likely]
+    pictures = {one["row"]: one["image"] for one in details.rows([e for e in exemplars if e is not None])}
+    return {
+        "row": described,
+        "candidates": [
+            {"number": number, "image": None if exemplar is None else pictures[exemplar]}
+            for number, exemplar in zip(likely, exemplars, strict=True)
+        ],
+        "features": _between(session, row, likely) if len(likely) == 2 else [],
+    }
+
+
+def _between(session: Session, row: int, likely: list[int]) -> list[dict[str, Any]]:
+    """Return the value of a row and the means of two clusters in the features that tell the two apart."""
+    session.clusters()
+    at = np.searchsorted(session.state.numbers, likely)
+    blocks, present = session.table.read(np.array([row]))
+    found: list[tuple[float, dict[str, Any]]] = []
+    for v, ((view, _), means) in enumerate(
+        zip(session.table.views, session.described_sample.means, strict=True)
+    ):
+        if v == session.picture_view or not present[0, v]:
+            continue
+        centres, deviation = means.of_clusters()[at], means.spread()[1]
+        apart = np.nan_to_num((centres[0] - centres[1]) / deviation)
+        for j in np.argsort(-np.abs(apart), kind="stable")[:_TYPICAL]:
+            if apart[j]:
+                values = blocks[v][0, j], *centres[:, j]
+                own, first, second = (float(f"{value:.4g}") for value in values)
+                place = float(np.clip((own - first) / (second - first or 1.0), 0, 1))
+                found.append(
+                    (
+                        abs(float(apart[j])),
+                        {
+                            "name": str(session.table.feature_names[v][j]),
+                            "view": view,
+                            "value": own,
+                            "means": [first, second],
+                            "place": round(place, 3),
+                        },
+                    )
+                )
+    found.sort(key=lambda entry: -entry[0])
+    return [feature for _, feature in found[:_TYPICAL]]
 
 
 def _members(session: Session, group: Any) -> NDArray[np.bool_] | None:

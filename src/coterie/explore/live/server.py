@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from coterie.errors import InputError
 from coterie.explore.live import describe
 from coterie.explore.live.answers import Apart, Class, Merge, Name, Rows, Strict, Together
-from coterie.explore.live.comparing import CompareRequest, compare_json
+from coterie.explore.live.comparing import CompareRequest, compare_json, question_json, split_json
 from coterie.explore.live.export import EXPORTS
 from coterie.explore.live.filters import filter_json, rows_like, selection_json
 from coterie.explore.live.guard import LOOPBACK, Guard, Keys
@@ -179,6 +179,14 @@ def _add_queries(app: FastAPI, session: Session, details: RowDetails) -> None:
     @app.get("/api/filters/{key}")
     def one_filter(key: str) -> Any:
         return filter_json(session, key)
+
+    @app.get("/api/split/{number}")
+    def split_preview(number: Annotated[int, Path(ge=0, lt=2**31)]) -> Any:
+        return split_json(session, details, number)
+
+    @app.get("/api/question/{row}")
+    def question(row: Annotated[int, Path(ge=0, lt=2**31)]) -> Any:
+        return question_json(session, details, row)
 
     @app.post("/api/selection")
     def selection(request: Annotated[RowsRequest, Body()]) -> Any:

@@ -49,6 +49,7 @@ _logger = logging.getLogger(__name__)
 
 _LONGEST_WAIT = 10.0
 _LOW_PRIORITY = 10
+_TYPICAL = 10
 
 
 class StaleError(InputError):
@@ -139,6 +140,7 @@ class Session:
         self.state, self.version = self._model_state, 1
         self._lock = threading.RLock()
         self._described: tuple[int, list[Cluster]] = (0, [])
+        self.described_sample = self.sample.of_model
 
     def _check_shape(self, n_rows: int) -> None:
         dims, fitted = [dim for _, dim in self.table.views], list(self.model.view_dims_in_)
@@ -153,11 +155,14 @@ class Session:
 
     def clusters(self) -> list[Cluster]:
         """Describe all classes, once for each state; their names are a person's or say what sets them apart."""
+        version, described = self._described
+        if version == self.version:  # who looks does not wait for an answer that is being solved
+            return described
         with self._lock:
             version, described = self._described
             if version != self.version:
                 state, version = self.state, self.version
-                sample = self.sample.by_state(state)
+                self.described_sample = sample = self.sample.by_state(state)
                 described = describe_clusters(
                     sample,
                     state.numbers.tolist(),
@@ -247,9 +252,14 @@ class Session:
         """Split a class in two."""
         with self._lock:
             self.refiner.prepared()
-            rows = np.flatnonzero(self.state.labels == self._existing(cluster))
-            stay, go = split_in_two(self.model, self.table, rows)
-            return self._take(Split(cluster=cluster, new=self._new_number(), stay=stay, go=go))
+            stay, go = self.parts(cluster)
+            new = self._new_number()
+            return self._take(Split(cluster=cluster, new=new, stay=stay[:_TYPICAL], go=go[:_TYPICAL]))
+
+    def parts(self, cluster: int) -> tuple[list[int], list[int]]:
+        """Return the rows of the two parts that a split would make of a class, typical ones first."""
+        rows = np.flatnonzero(self.state.labels == self._existing(cluster))
+        return split_in_two(self.model, self.table, rows)
 
     def together(self, rows: list[int]) -> Change:
         """Link rows that are of one class (must-link)."""

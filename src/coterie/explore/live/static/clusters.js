@@ -74,12 +74,13 @@ function openCluster(app, act) {
     "form", { class: "line", onsubmit: (event) => { event.preventDefault(); act.name(cluster.number, name.value); } },
     element("label", { for: "name" }, "Name ", name), element("button", { type: "submit" }, "Save name"),
   );
+  const splitting = element("div", { id: "splitting" });
   const target = element("select", { "aria-label": "Cluster to merge into or to compare with", onchange: () => { merges = true; } }, options(app, cluster.number));
   const merging = element(
     "div", { class: "line" },
     element("label", {}, "Other ", target),
     button("Merge", () => act.merge(cluster.number, Number(target.value)), { id: "merge", disabled: app.state.clusters.length < 2 }),
-    button("Split in two", () => act.split(cluster.number), { id: "split" }),
+    button("Split in two", () => preview(app, act, cluster.number, splitting).catch(act.wrong), { id: "split" }),
     button("Compare", () => act.compare("cluster-" + cluster.number, "cluster-" + target.value), { id: "compare-with", disabled: app.state.clusters.length < 2 }),
     button("Show on the map", () => act.pick(cluster.number), { id: "show" }),
   );
@@ -87,8 +88,26 @@ function openCluster(app, act) {
     element("p", { class: "line" }, button("← All clusters", () => act.openCluster(null), { id: "back" })),
     element("h2", {}, swatch(cluster.colour), " Cluster " + cluster.title),
     element("p", { class: "about" }, counted(cluster.size, "row") + (cluster.confidence === null ? "" : ", mean confidence " + cluster.confidence.toFixed(2))),
-    naming, merging, body,
+    naming, merging, splitting, body,
   ];
+}
+
+// What a split would make of a cluster; nothing changes until it is taken.
+async function preview(app, act, number, place) {
+  show(place, "Looking for two parts…");
+  let found = null;
+  try {
+    found = await get("/api/split/" + number);
+  } finally {
+    show(place);
+  }
+  const part = (which, i) => [element("h4", {}, which + " part, " + Math.round(100 * found.shares[i]) + "% of the rows"), rowList(app, act, found.rows[i])];
+  show(
+    place, element("h3", {}, "A split would make these two"),
+    found.features.length ? featureTables(app, found.features, "larger", "smaller") : null,
+    part("Larger", 0), part("Smaller", 1),
+    element("div", { class: "line" }, button("Split it", () => act.split(number), { id: "split-now", class: "main" }), button("Leave it", () => show(place), { id: "leave" })),
+  );
 }
 
 async function clusterBody(app, act, details) {

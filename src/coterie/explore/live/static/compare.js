@@ -56,7 +56,7 @@ export function compare(app, act) {
 function result(app, act, answer) {
   const rows = new Map(answer.rows.map((row) => [row.row, row]));
   const listed = (heading, numbers) => [element("h3", {}, heading), rowList(app, act, numbers.map((row) => rows.get(row)))];
-  const parts = [element("h2", {}, answer.titles[0] + " and " + answer.titles[1]), element("p", { class: "about" }, counted(answer.sizes[0], "row") + " and " + counted(answer.sizes[1], "row") + ".")];
+  const parts = [element("h2", {}, answer.titles[0][0].toUpperCase() + answer.titles[0].slice(1) + " and " + answer.titles[1]), element("p", { class: "about" }, counted(answer.sizes[0], "row") + " and " + counted(answer.sizes[1], "row") + ".")];
   if (answer.pictures) {
     const { first, second, difference } = answer.pictures;
     const figures = [[first, "mean of " + answer.titles[0]], [second, "mean of " + answer.titles[1]], [difference, "difference: white is more in the first"]];

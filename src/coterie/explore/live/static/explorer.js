@@ -10,7 +10,7 @@ import { tip as tipOf } from "./rows.js";
 
 const at = (id) => document.getElementById(id);
 const app = {
-  run: null, state: null, colouring: null, selection: new Set(), picked: new Set(), moved: [], results: [], tab: "clusters", open: null, compared: null, level: null, filters: [], filtered: null,
+  run: null, state: null, colouring: null, selection: new Set(), picked: new Set(), moved: [], results: [], tab: "clusters", open: null, compared: null, level: null, filters: [], filtered: null, asking: null, labels: null,
   goodMap: null,
 };
 const parts = {
@@ -34,6 +34,7 @@ const act = {
   merge: (source, into) => answer("/api/merge", { source, into }),
   split: (cluster) => answer("/api/split", { cluster }),
   name: (cluster, name) => answer("/api/name", { cluster, name }),
+  again: showPanel,
   toggle: (row) => {
     if (!app.selection.delete(row)) app.selection.add(row);
     selectionChanged();
@@ -281,6 +282,12 @@ function tabKeys(event) {
 function keys(event) {
   const typing = event.target.closest("input, select, textarea");
   if (event.key === "Escape" && !typing && app.selection.size) act.clear();
+  if (!typing && app.tab === "questions" && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    const key = event.key.toLowerCase();
+    const pressed = { n: "#skip", p: "#previous", 1: "[data-to]", 2: "[data-to] + [data-to]" }[key];
+    const found = pressed && document.querySelector("#panel " + pressed);
+    if (found) found.click();
+  }
   if (typing || !(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z") return;
   event.preventDefault();
   const step = at(event.shiftKey ? "redo" : "undo");

@@ -200,6 +200,7 @@ function nameGroups(context) {
 
 export function listen(picked, clicked, hovered, left) {
   let start = null;
+  let moved = false;
   const at = (event) => {
     const box = holder.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
@@ -208,6 +209,7 @@ export function listen(picked, clicked, hovered, left) {
   holder.addEventListener("pointerdown", (event) => {
     if (event.button) return;
     start = at(event);
+    moved = false;
     outline = [];
     if (drag) holder.setPointerCapture(event.pointerId);
   });
@@ -219,9 +221,9 @@ export function listen(picked, clicked, hovered, left) {
       else hovered(position, event);
       return;
     }
-    if (drag === "pan") {
+    if (drag === "pan" && Math.hypot(here[0] - start[0], here[1] - start[1]) > (moved ? 0 : STILL)) {
       camera.move(here[0] - start[0], here[1] - start[1]);
-      outline.push(here);
+      moved = true;
       start = here;
       paint();
     } else if (drag === "lasso" && (outline.length || Math.hypot(here[0] - start[0], here[1] - start[1]) > STILL)) {
@@ -235,10 +237,10 @@ export function listen(picked, clicked, hovered, left) {
     const drew = outline;
     start = null;
     outline = [];
-    if (event.type === "pointerup" && !drew.length) {
+    if (event.type === "pointerup" && !drew.length && !moved) {
       const position = nearest(event);
       if (position !== null) clicked(position);
-    } else if (event.type === "pointerup" && drag === "lasso") {
+    } else if (event.type === "pointerup" && drew.length) {
       picked(inside(points, drew.map(([right, down]) => camera.point(right, down))));
     }
     if (drag === "lasso") paintMarks();
