@@ -10,11 +10,13 @@ from coterie.data.readers import (
     read_some_labels,
     read_views,
 )
+from coterie.data.readers.identifiers import Identifiers, read_identifiers
 from coterie.data.scaling import Scaler
 from coterie.data.views import Views, as_views
 
 __all__ = [
     "DataSet",
+    "Identifiers",
     "Scaler",
     "Views",
     "amputate",
@@ -22,6 +24,7 @@ __all__ = [
     "column_names",
     "load_digits",
     "load_multiview_digits",
+    "read_identifiers",
     "read_label_names",
     "read_labels",
     "read_pairs",

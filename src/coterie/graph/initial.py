@@ -20,6 +20,7 @@ from coterie.graph.model import MAX_ROWS
 from coterie.graph.neighbours import NeighbourIndex, neighbour_count, neighbours_of_each
 from coterie.graph.quality import Quality, block_weights
 from coterie.graph.views import JoinedGraph, join_layers
+from coterie.progress import phase
 from coterie.graph.weights import fuzzy_weights, knn_graph
 from coterie.ops.array_builder import ArrayBuilder
 from coterie.ops.distributed_rows import agreed, gathered
@@ -52,6 +53,7 @@ class RowGraph(NamedTuple):
         return Quality.of(self.matrix, own, n_clusters)
 
 
+@phase("graph")
 def graph_of_rows(
     table: np.ndarray, n_neighbors: int | None = None, *, collectives: Collectives = ALONE
 ) -> RowGraph:
@@ -120,6 +122,7 @@ def initial_labels(
     return everyone
 
 
+@phase("graph")
 def join_sample(
     comparison: Comparison,
     scaled: Sequence[np.ndarray],

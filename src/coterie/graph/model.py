@@ -20,6 +20,7 @@ from coterie.graph.neighbours import NeighbourIndex, Neighbours, neighbour_count
 from coterie.graph.quality import row_ties
 from coterie.graph.views import JoinedGraph, join_layers
 from coterie.graph.weights import Kernel, fuzzy_weights
+from coterie.progress import phase
 from coterie.store import below
 
 MAX_ROWS = 100_000
@@ -58,6 +59,7 @@ class ReferenceRows:
     n_neighbors: int
 
 
+@phase("graph")
 def build_graph(
     data: Views,
     *,

@@ -1,0 +1,120 @@
+"""What `coterie fit` said it would need, against what it needed: seconds of one core, peak memory, disk.
+
+The constants of the estimate are fitted to one half of the sets and checked on the other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+
+from benchmarks.records import record_cases, read_records
+from benchmarks.sets import SETS
+from coterie.methods.graph_clustering.resources import (
+    Size,
+    disk_terms,
+    estimate,
+    memory_terms,
+    second_terms,
+)
+
+FITTED = ("digits", "letter-20k", "har-561", "leaves100", "fashion")
+CHECKED = ("usps", "coil20", "msrc_v1", "hdigit", "mnist")
+_SMALL = ("digits", "letter-20k", "leaves100", "usps", "coil20", "msrc_v1")
+"""Sets on which the number of clusters is also to be found."""
+_TERMS: dict[str, Callable[[Size], dict[str, float]]] = {
+    "cpu_seconds": second_terms,
+    "peak_bytes": memory_terms,
+    "disk_bytes": disk_terms,
+}
+
+
+def run_resources(folder: Path) -> None:
+    """Measure every set, and print the constants that the fitted half gives with the ratios on both halves."""
+
+    def measure(case: dict[str, Any]) -> dict[str, Any]:
+        views, truth = SETS[case["data"]].load(folder)
+        with tempfile.TemporaryDirectory() as place:
+            data = Path(place) / "rows"
+            if views.n_views == 1:
+                np.save(data.with_suffix(".npy"), views.read(slice(None))[0])
+                data = data.with_suffix(".npy")
+            else:
+                data.mkdir()
+                for v, block in enumerate(views.read(slice(None))):
+                    np.save(data / f"view{v}.npy", block)
+            clusters = "auto" if case["auto"] else len(np.unique(truth))
+            return {"rows": views.n_rows, "columns": list(views.dims)} | _fit(data, str(clusters))
+
+    cases = [{"data": name, "auto": False} for name in (*FITTED, *CHECKED)]
+    record_cases("resources", [*cases, *({"data": name, "auto": True} for name in _SMALL)], measure)
+    print(json.dumps(constants(), indent=1))
+    for record in read_records("resources"):
+        print(
+            record["data"],
+            record["auto"],
+            "fitted" if record["data"] in FITTED else "checked",
+            ratios(record),
+        )
+
+
+def _fit(data: Path, clusters: str) -> dict[str, float]:
+    """Run `coterie fit` in a process of its own, and return what it took."""
+    out = data.parent / "run"
+    command = [
+        sys.executable,
+        "-m",
+        "coterie",
+        "fit",
+        str(data),
+        "-k",
+        clusters,
+        "--out",
+        str(out),
+        "--quiet",
+    ]
+    process = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    _, status, used = os.wait4(process.pid, 0)
+    if status:
+        raise RuntimeError(f"{' '.join(command)} ended with {status}")
+    disk = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+    return {
+        "cpu_seconds": round(used.ru_utime + used.ru_stime, 2),
+        "peak_bytes": 1024 * used.ru_maxrss,
+        "disk_bytes": disk,
+    }
+
+
+def size_of(record: dict[str, Any]) -> Size:
+    """Return the size of a measured fit."""
+    return Size(record["rows"], record["columns"], record["auto"])
+
+
+def constants() -> dict[str, dict[str, float]]:
+    """Return the constants with the least relative errors on the fitted half, none below zero."""
+    records = [record for record in read_records("resources") if record["data"] in FITTED]
+    found = {}
+    for figure, terms in _TERMS.items():
+        table = np.array([list(terms(size_of(record)).values()) for record in records])
+        wanted = np.array([record[figure] for record in records])
+        scale = table.max(axis=0)
+        weights = nnls(table / scale / wanted[:, None], np.ones(len(records)))[0] / scale
+        names = terms(size_of(records[0]))
+        found[figure] = {name: float(f"{w:.3g}") for name, w in zip(names, weights, strict=True) if w}
+    return found
+
+
+def ratios(record: dict[str, Any]) -> dict[str, float]:
+    """Return what was said over what was measured."""
+    said = estimate(size_of(record))
+    figures = dict(zip(_TERMS, said, strict=True))
+    return {name: round(value / record[name], 2) for name, value in figures.items()}
