@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from benchmarks.records import record_cases, read_records
+from benchmarks.records import read_records, record_cases
 from benchmarks.sets import SETS
 from coterie.methods.graph_clustering.resources import (
     Size,

@@ -20,10 +20,10 @@ from coterie.graph.model import MAX_ROWS
 from coterie.graph.neighbours import NeighbourIndex, neighbour_count, neighbours_of_each
 from coterie.graph.quality import Quality, block_weights
 from coterie.graph.views import JoinedGraph, join_layers
-from coterie.progress import phase
 from coterie.graph.weights import fuzzy_weights, knn_graph
 from coterie.ops.array_builder import ArrayBuilder
 from coterie.ops.distributed_rows import agreed, gathered
+from coterie.progress import phase
 
 _CHUNK = 4096
 
