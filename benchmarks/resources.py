@@ -27,9 +27,9 @@ from coterie.methods.graph_clustering.resources import (
     second_terms,
 )
 
-FITTED = ("digits", "letter-20k", "har-561", "leaves100", "fashion")
-CHECKED = ("usps", "coil20", "msrc_v1", "hdigit", "mnist")
-_SMALL = ("digits", "letter-20k", "leaves100", "usps", "coil20", "msrc_v1")
+FITTED = ("digits", "leaves100", "prokaryotic", "har-561", "letter-20k")
+CHECKED = ("msrc_v1", "coil20", "usps", "hdigit", "mnist-10k")
+_SMALL = ("digits", "leaves100", "msrc_v1", "coil20")
 """Sets on which the number of clusters is also to be found."""
 _TERMS: dict[str, Callable[[Size], dict[str, float]]] = {
     "cpu_seconds": second_terms,

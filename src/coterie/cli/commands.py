@@ -37,7 +37,6 @@ from coterie.cli.inputs import (
     identified,
     is_follower,
     label_file,
-    load_if_it_fits,
     load_model,
     load_run,
     need_packages,
@@ -153,11 +152,18 @@ def fit(
     id_column: IdColumn = None,
     fill: Fill = False,
     labels_format: LabelsFormat = "csv",
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="Most memory to take, such as 2GB; kept by GraphClustering, or refused."
+        ),
+    ] = None,
     seed: Seed = 0,
     replace: Replace = False,
     quiet: Quiet = False,
 ) -> None:
     """Cluster DATA and keep the result in the folder RUN; run it again to go on after a crash."""
+    from coterie.cli.limits import prepared
     from coterie.data import read_label_names, read_some_labels
     from coterie.engine.distributed import process_group
     from coterie.methods.drift import Reference
@@ -187,12 +193,12 @@ def fit(
         )
     estimator = chosen.load()
     parameters = read_settings(estimator, settings or [])
-    with phase("reading"):
-        views = load_if_it_fits(views, data, quiet)
     usual = {"random_state": seed, "checkpoint": str(the_run.checkpoint), "verbose": int(not quiet)}
     usual |= {} if clusters is None else {"n_clusters": n_clusters}
     model = estimator(**{name: value for name, value in usual.items() if name in estimator().get_params()})
     model.set_params(**parameters)
+    with phase("reading"):
+        views = prepared(model, views, data, memory, quiet)
     started = time.perf_counter()
     with the_run.created(replace, alone=not is_follower()):
         with process_group() as group, printed_warnings(), phase("fit"):
