@@ -20,15 +20,19 @@ from scipy.optimize import nnls
 from benchmarks.records import read_records, record_cases
 from benchmarks.sets import SETS
 from coterie.methods.graph_clustering.resources import (
+    DISK,
+    MEMORY,
+    SECONDS,
     Size,
     disk_terms,
-    estimate,
     memory_terms,
     second_terms,
+    total,
 )
 
 FITTED = ("digits", "leaves100", "prokaryotic", "har-561", "letter-20k")
 CHECKED = ("msrc_v1", "coil20", "usps", "hdigit", "mnist-10k")
+GROWN_FITTED = (30_000, 300_000)
 _SMALL = ("digits", "leaves100", "msrc_v1", "coil20")
 """Sets on which the number of clusters is also to be found."""
 _TERMS: dict[str, Callable[[Size], dict[str, float]]] = {
@@ -96,25 +100,52 @@ def _fit(data: Path, clusters: str) -> dict[str, float]:
 
 def size_of(record: dict[str, Any]) -> Size:
     """Return the size of a measured fit."""
-    return Size(record["rows"], record["columns"], record["auto"])
+    return Size(record["rows"], record["columns"], record["auto"], in_memory="disk_bytes" in record)
+
+
+def grown() -> list[dict[str, Any]]:
+    """Return the records of planted rows up to a million, read from disk by the library."""
+    return [
+        {
+            "data": f"{record['rows']:,} planted rows",
+            "rows": record["rows"],
+            "columns": [record["columns"]],
+            "auto": False,
+            "cpu_seconds": record["cpu_seconds"],
+            "peak_bytes": record["peak_mb"] * 2**20,
+        }
+        for record in read_records("graph-growth")
+    ]
+
+
+def terms_of(figure: str, record: dict[str, Any]) -> dict[str, float]:
+    """Return what a figure of a record grows with; planted rows were timed without the start of the program."""
+    planted = "disk_bytes" not in record
+    terms = _TERMS[figure](size_of(record))
+    return terms | ({"start": 0.0} if planted and figure == "cpu_seconds" else {})
 
 
 def constants() -> dict[str, dict[str, float]]:
     """Return the constants with the least relative errors on the fitted half, none below zero."""
     records = [record for record in read_records("resources") if record["data"] in FITTED]
+    planted = [record for record in grown() if record["rows"] in GROWN_FITTED]
     found = {}
-    for figure, terms in _TERMS.items():
-        table = np.array([list(terms(size_of(record)).values()) for record in records])
-        wanted = np.array([record[figure] for record in records])
+    for figure in _TERMS:
+        chosen = [record for record in [*records, *planted] if figure in record]
+        table = np.array([list(terms_of(figure, record).values()) for record in chosen])
+        wanted = np.array([record[figure] for record in chosen])
         scale = table.max(axis=0)
-        weights = nnls(table / scale / wanted[:, None], np.ones(len(records)))[0] / scale
-        names = terms(size_of(records[0]))
+        weights = nnls(table / scale / wanted[:, None], np.ones(len(chosen)))[0] / scale
+        names = terms_of(figure, chosen[0])
         found[figure] = {name: float(f"{w:.3g}") for name, w in zip(names, weights, strict=True) if w}
     return found
 
 
 def ratios(record: dict[str, Any]) -> dict[str, float]:
     """Return what was said over what was measured."""
-    said = estimate(size_of(record))
-    figures = dict(zip(_TERMS, said, strict=True))
-    return {name: round(value / record[name], 2) for name, value in figures.items()}
+    known = dict(zip(_TERMS, (SECONDS, MEMORY, DISK), strict=True))
+    return {
+        figure: round(total(known[figure], terms_of(figure, record)) / record[figure], 2)
+        for figure in _TERMS
+        if figure in record
+    }

@@ -222,9 +222,9 @@ class Run:
 
     def _remove_stale(self, new: Run) -> None:
         """Remove files of the earlier run that the new one has not."""
-        kept = new.read_note()["digests"]
+        kept = new.read_note().get("digests")
         for path in (self.folder / "labels.csv", self.folder / "labels.parquet", self.reference):
-            if path.name not in kept:
+            if kept is not None and path.name not in kept:
                 path.unlink(missing_ok=True)
 
     def _put_answers_aside(self) -> None:

@@ -43,7 +43,8 @@ def test_labels_as_parquet_are_the_only_labels_of_a_run_and_keep_its_digest(plac
     labels = pd.read_parquet(place / "two" / "labels.parquet")
     assert labels.columns.tolist() == ["row", "customer", "cluster", "confidence"]
     assert not (place / "two" / "labels.csv").exists()
-    assert set(Run(place / "two").read_note()["digests"]) == {"model.coterie", "labels.parquet"}
+    written = {"model.coterie", "labels.parquet", "reference.coterie"}
+    assert set(Run(place / "two").read_note()["digests"]) == written
 
 
 def test_a_run_that_is_replaced_keeps_no_labels_of_another_format(place, tmp_path):
@@ -53,6 +54,7 @@ def test_a_run_that_is_replaced_keeps_no_labels_of_another_format(place, tmp_pat
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
         "labels.csv",
         "model.coterie",
+        "reference.coterie",
         "run.json",
     ]
 

@@ -198,7 +198,7 @@ def fit(
     model = estimator(**{name: value for name, value in usual.items() if name in estimator().get_params()})
     model.set_params(**parameters)
     with phase("reading"):
-        views = prepared(model, views, data, memory, quiet)
+        views = prepared(model, parameters, views, data, memory, quiet)
     started = time.perf_counter()
     with the_run.created(replace, alone=not is_follower()):
         with process_group() as group, printed_warnings(), phase("fit"):

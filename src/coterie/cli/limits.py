@@ -17,8 +17,10 @@ from coterie.methods.graph_clustering.resources import Size, estimate, keep_with
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
-def prepared(model: Any, views: Any, path: Path, memory: str | None, quiet: bool) -> Any:
-    """Return the rows in memory or on disk as the limit asks, lower `max_rows` of the model if need be, and say so.
+def prepared(
+    model: Any, parameters: dict[str, Any], views: Any, path: Path, memory: str | None, quiet: bool
+) -> Any:
+    """Return the rows in memory or on disk as the limit asks, lower `max_rows` if need be, and say so.
 
     Only GraphClustering knows beforehand what it will need: training ends when nothing moves.
     """
@@ -37,7 +39,11 @@ def prepared(model: Any, views: Any, path: Path, memory: str | None, quiet: bool
         views.in_memory or fits(views),
     )
     if memory is not None:
-        size = _limited(size, model, path, memory, on_disk=not views.in_memory, quiet=quiet)
+        kept = _limited(size, path, memory, on_disk=not views.in_memory, quiet=quiet)
+        if kept.max_rows != size.max_rows:
+            parameters["max_rows"] = kept.max_rows
+            model.set_params(max_rows=kept.max_rows)
+        size = kept
     needs = estimate(size)
     current().expected = needs.seconds
     if not quiet and not is_follower():
@@ -47,7 +53,7 @@ def prepared(model: Any, views: Any, path: Path, memory: str | None, quiet: bool
     return into_memory(views) if size.in_memory else load_if_it_fits(views, path, quiet)
 
 
-def _limited(size: Size, model: Any, path: Path, memory: str, *, on_disk: bool, quiet: bool) -> Size:
+def _limited(size: Size, path: Path, memory: str, *, on_disk: bool, quiet: bool) -> Size:
     kept = keep_within(size, parse_bytes(memory), on_disk=on_disk)
     if kept is None:
         least = estimate(size._replace(in_memory=size.in_memory and not on_disk, max_rows=1000)).memory
@@ -56,13 +62,11 @@ def _limited(size: Size, model: Any, path: Path, memory: str, *, on_disk: bool, 
             f"--memory {memory} is too little for {path}: with a graph of 1,000 rows it still needs about "
             f"{least / 1e9:.1f} GB, and a margin; give more{hint}."
         )
-    if kept.max_rows != size.max_rows:
-        model.set_params(max_rows=kept.max_rows)
-        if not quiet and not is_follower():
-            typer.echo(
-                f"To stay within {memory} the graph has {kept.graph_rows:,} of the {size.n_rows:,} rows; the others "
-                "take the cluster of their nearest neighbours."
-            )
+    if kept.max_rows != size.max_rows and not quiet and not is_follower():
+        typer.echo(
+            f"To stay within {memory} the graph has {kept.graph_rows:,} of the {size.n_rows:,} rows; the others "
+            "take the cluster of their nearest neighbours."
+        )
     return kept
 
 

@@ -115,9 +115,9 @@ def disk_terms(size: Size) -> dict[str, float]:
 def estimate(size: Size) -> Needs:
     """Estimate what a fit will need."""
     return Needs(
-        _total(SECONDS, second_terms(size)),
-        _total(MEMORY, memory_terms(size)),
-        _total(DISK, disk_terms(size)),
+        total(SECONDS, second_terms(size)),
+        total(MEMORY, memory_terms(size)),
+        total(DISK, disk_terms(size)),
     )
 
 
@@ -143,5 +143,6 @@ def _layers(dims: Sequence[int]) -> tuple[int, int]:
     return (1, axes[0]) if len(dims) == 1 else (len(dims) + 1, 2 * sum(axes))
 
 
-def _total(constants: Mapping[str, float], terms: Mapping[str, float]) -> float:
+def total(constants: Mapping[str, float], terms: Mapping[str, float]) -> float:
+    """Return the sum of constants times terms."""
     return sum(constant * terms[name] for name, constant in constants.items())
