@@ -32,9 +32,7 @@ from coterie.methods.graph_clustering.resources import (
 
 FITTED = ("digits", "leaves100", "prokaryotic", "har-561", "letter-20k")
 CHECKED = ("msrc_v1", "coil20", "usps", "hdigit", "mnist-10k")
-GROWN_FITTED = (30_000, 300_000)
-_SMALL = ("digits", "leaves100", "msrc_v1", "coil20")
-"""Sets on which the number of clusters is also to be found."""
+GROWN_FITTED = (30_000, 1_000_000)
 _TERMS: dict[str, Callable[[Size], dict[str, float]]] = {
     "cpu_seconds": second_terms,
     "peak_bytes": memory_terms,
@@ -56,19 +54,14 @@ def run_resources(folder: Path) -> None:
                 data.mkdir()
                 for v, block in enumerate(views.read(slice(None))):
                     np.save(data / f"view{v}.npy", block)
-            clusters = "auto" if case["auto"] else len(np.unique(truth))
-            return {"rows": views.n_rows, "columns": list(views.dims)} | _fit(data, str(clusters))
+            clusters = str(len(np.unique(truth)))
+            return {"rows": views.n_rows, "columns": list(views.dims)} | _fit(data, clusters)
 
-    cases = [{"data": name, "auto": False} for name in (*FITTED, *CHECKED)]
-    record_cases("resources", [*cases, *({"data": name, "auto": True} for name in _SMALL)], measure)
+    record_cases("resources", [{"data": name} for name in (*FITTED, *CHECKED)], measure)
     print(json.dumps(constants(), indent=1))
-    for record in read_records("resources"):
-        print(
-            record["data"],
-            record["auto"],
-            "fitted" if record["data"] in FITTED else "checked",
-            ratios(record),
-        )
+    for record in [*read_records("resources"), *grown()]:
+        half = "fitted" if record["data"] in FITTED or record["rows"] in GROWN_FITTED else "checked"
+        print(record["data"], half, ratios(record))
 
 
 def _fit(data: Path, clusters: str) -> dict[str, float]:
@@ -100,7 +93,7 @@ def _fit(data: Path, clusters: str) -> dict[str, float]:
 
 def size_of(record: dict[str, Any]) -> Size:
     """Return the size of a measured fit."""
-    return Size(record["rows"], record["columns"], record["auto"], in_memory="disk_bytes" in record)
+    return Size(record["rows"], record["columns"], in_memory="disk_bytes" in record)
 
 
 def grown() -> list[dict[str, Any]]:
@@ -110,7 +103,6 @@ def grown() -> list[dict[str, Any]]:
             "data": f"{record['rows']:,} planted rows",
             "rows": record["rows"],
             "columns": [record["columns"]],
-            "auto": False,
             "cpu_seconds": record["cpu_seconds"],
             "peak_bytes": record["peak_mb"] * 2**20,
         }
@@ -134,7 +126,7 @@ def constants() -> dict[str, dict[str, float]]:
         chosen = [record for record in [*records, *planted] if figure in record]
         table = np.array([list(terms_of(figure, record).values()) for record in chosen])
         wanted = np.array([record[figure] for record in chosen])
-        scale = table.max(axis=0)
+        scale = np.maximum(table.max(axis=0), 1)
         weights = nnls(table / scale / wanted[:, None], np.ones(len(chosen)))[0] / scale
         names = terms_of(figure, chosen[0])
         found[figure] = {name: float(f"{w:.3g}") for name, w in zip(names, weights, strict=True) if w}

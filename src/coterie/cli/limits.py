@@ -34,7 +34,6 @@ def prepared(
     size = Size(
         views.n_rows,
         views.dims,
-        model.n_clusters == "auto",
         model.max_rows,
         views.in_memory or fits(views),
     )

@@ -81,8 +81,7 @@ class Reference:
         >>> reference.report([seen])["far"]["share"]
         1.0
         """
-        most = int(np.clip(_SAMPLED_VALUES // sum(data.dims), _LEAST_SAMPLED, _SAMPLED))
-        chosen = some_rows(data.n_rows, most, seed=0)
+        chosen = some_rows(data.n_rows, sample_rows(data.n_rows, sum(data.dims)), seed=0)
         sample = data.select(chosen)
         blocks, present = sample.read(slice(None)), sample.present_rows(slice(None))
         scaler = fit_table_scaler(sample, "auto")
@@ -322,6 +321,17 @@ class Seen:
         """Return everything as JSON values and arrays."""
         arrays = {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
         return {name: value for name, value in vars(self).items() if name not in arrays}, arrays
+
+
+def sample_rows(n_rows: int, n_columns: int) -> int:
+    """Return how many rows of a fit are remembered.
+
+    Examples
+    --------
+    >>> sample_rows(150, 4), sample_rows(10**6, 64), sample_rows(10**6, 10**5)
+    (150, 2000, 200)
+    """
+    return min(n_rows, int(np.clip(_SAMPLED_VALUES // n_columns, _LEAST_SAMPLED, _SAMPLED)))
 
 
 class _Scorer:
