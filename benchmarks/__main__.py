@@ -174,6 +174,14 @@ def graph_growth(
     run_graph_growth([int(size) for size in sizes.split(",")] if sizes else SIZES)
 
 
+@app.command()
+def resources(data: Data = DEFAULT_FOLDER) -> None:
+    """Seconds, memory and disk of coterie fit with GraphClustering, against what it says before it starts."""
+    from benchmarks.resources import run_resources
+
+    run_resources(data)
+
+
 @app.command("graph-confidence")
 def graph_confidence(sets: Names = CHECKED, seeds: int = 1, data: Data = DEFAULT_FOLDER) -> None:
     """GraphClustering: share of correct rows at each level of confidence."""

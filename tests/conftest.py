@@ -20,6 +20,12 @@ settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
 
 
+@pytest.fixture(autouse=True)
+def _no_lines_of_progress(monkeypatch):
+    """What a command prints does not depend on how busy the machine is."""
+    monkeypatch.setattr("coterie.cli.patience.FIRST", 1e6)
+
+
 @pytest.fixture
 def checkpoint_every_epoch(monkeypatch):
     """A run that is stopped goes on from the epoch before."""

@@ -9,7 +9,7 @@ import coterie
 
 SOURCE = Path(coterie.__file__).parent
 FLOORS = [
-    ["errors", "collectives"],
+    ["errors", "collectives", "progress"],
     ["store", "metrics"],
     ["data"],
     ["ops"],
@@ -18,7 +18,7 @@ FLOORS = [
     ["graph"],
     ["methods"],
     ["explore", "runs"],
-    ["demo", "tl"],
+    ["demo", "frames", "tl"],
     ["cli"],
     ["__main__", "__init__"],
 ]

@@ -1,14 +1,12 @@
-"""Labels by any cluster: the function of the page, under joblib, Dask and a stand-in for Spark's mapInPandas."""
+"""Labels by any cluster: the function of the page."""
 
 from pathlib import Path
 
 import dask
 import dask.array
 import dask.bag
-import dask.dataframe
 import joblib
 import numpy as np
-import pandas as pd
 import pytest
 from tests.test_docs import python_blocks
 
@@ -72,22 +70,9 @@ def test_joblib_labels_partitions_in_processes_of_its_own(recipe, models):
     np.testing.assert_array_equal(np.concatenate(found), load(path).predict(X))
 
 
-def test_dask_labels_the_blocks_of_an_array_and_the_partitions_of_a_table(recipe, models):
+def test_dask_labels_the_blocks_of_an_array(recipe, models):
     path, X = models["one view"]
     wanted = load(path).predict(X)
     array = dask.array.from_array(X, chunks=(25, -1))
     blocks = array.map_blocks(recipe["label"], path=path, drop_axis=1, dtype=wanted.dtype)
     np.testing.assert_array_equal(blocks.compute(scheduler="threads"), wanted)
-    table = dask.dataframe.from_pandas(pd.DataFrame(X), npartitions=4)
-    labels = table.map_partitions(
-        lambda part: pd.Series(recipe["label"](part.to_numpy(), path)), meta=(None, "i8")
-    )
-    np.testing.assert_array_equal(labels.compute(scheduler="threads"), wanted)
-
-
-def test_an_iterator_of_tables_is_labelled_as_spark_would_give_them(recipe, models):
-    path, X = models["refined"]
-    frames = (pd.DataFrame(X[rows]) for rows in RANGES)
-    found = pd.concat(recipe["labelled"](frames, path))
-    np.testing.assert_array_equal(found["cluster"], load(path).predict(X))
-    assert list(found.columns) == [*range(6), "cluster"]

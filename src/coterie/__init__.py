@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from coterie.data import Views, amputate, as_views, read_labels, read_views
     from coterie.errors import InputError
     from coterie.explore import plot_compare, plot_map, plot_sizes, write_report
+    from coterie.frames import label_frames
     from coterie.methods.base import load
     from coterie.methods.choosing.clusters import choose_k
     from coterie.methods.choosing.recommend import recommend
@@ -27,6 +28,7 @@ _HOMES = {
     "coterie.data": ("Views", "amputate", "as_views", "read_labels", "read_views"),
     "coterie.errors": ("InputError",),
     "coterie.explore": ("plot_compare", "plot_map", "plot_sizes", "write_report"),
+    "coterie.frames": ("label_frames",),
     "coterie.methods.base": ("load",),
     "coterie.methods.choosing.clusters": ("choose_k",),
     "coterie.methods.choosing.recommend": ("recommend",),
@@ -60,6 +62,7 @@ __all__ = [
     "as_views",
     "choose_k",
     "cluster_graph",
+    "label_frames",
     "load",
     "plot_compare",
     "plot_map",

@@ -10,15 +10,27 @@ import csv
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from coterie.data import Identifiers
+from coterie.data.readers.files import need
+from coterie.data.readers.identifiers import from_texts
 from coterie.errors import InputError
-from coterie.store import atomic_path, file_digest, lock, remove_drafts, text_cell
+from coterie.methods.drift import Reference
+from coterie.store import (
+    atomic_path,
+    file_digest,
+    lock,
+    read_archive,
+    remove_drafts,
+    text_cell,
+    write_archive,
+)
 
 
 class Run:
@@ -27,9 +39,11 @@ class Run:
     Attributes
     ----------
     model, labels, report : Path
-        The fitted model, the cluster and the confidence of each row, and the HTML report.
+        The fitted model, the cluster and the confidence of each row (as CSV or Parquet), and the HTML report.
     note : Path
         What was run on which data.
+    reference : Path
+        A sample of the rows of the fit, with which new ones are compared.
     checkpoint : Path
         The state from which an unfinished fit resumes.
     refined : Path
@@ -48,14 +62,20 @@ class Run:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.model = folder / "model.coterie"
-        self.labels = folder / "labels.csv"
         self.report = folder / "report.html"
         self.note = folder / "run.json"
+        self.reference = folder / "reference.coterie"
         self.checkpoint = folder / "checkpoint.coterie"
         self.refined = folder / "refined.csv"
         self.maps = folder / "maps.coterie"
         self.explored = folder / "explore"
         self._next = folder / ".next"
+
+    @property
+    def labels(self) -> Path:
+        """The cluster and the confidence of each row: labels.csv, or labels.parquet where that was asked for."""
+        table = self.folder / "labels.parquet"
+        return table if table.exists() else self.folder / "labels.csv"
 
     @property
     def dropped(self) -> list[str]:
@@ -71,6 +91,19 @@ class Run:
     def interrupted(self) -> bool:
         """Whether the run is complete, but its fit was ended early."""
         return self.finished and bool(self.read_note().get("interrupted", False))
+
+    def read_reference(self) -> Reference | None:
+        """Read the sample of the rows of the fit; None in a run of a version that kept none."""
+        return Reference.from_contents(*read_archive(self.reference)) if self.reference.exists() else None
+
+    def read_identifiers(self) -> Identifiers | None:
+        """Read the identifiers of the rows from the labels, where the run has them."""
+        name = self.read_note().get("id")
+        if name is None or not self.labels.exists():
+            return None
+        identifiers = Identifiers(str(name), np.array([]))
+        values = _read_column(self.labels, identifiers.column)
+        return identifiers._replace(values=from_texts(values) if isinstance(values, list) else values)
 
     def check_free(self, replace: bool) -> None:
         """Raise an `InputError` when there is a finished run that is not to be replaced; one ended early goes on."""
@@ -92,7 +125,7 @@ class Run:
         except OSError as error:
             raise InputError(f"Cannot make the folder {self.folder}: {error.strerror}.") from error
         try:
-            with _locked(self.folder) if alone else nullcontext():
+            with locked(self.folder) if alone else nullcontext():
                 if alone:
                     self._remove_leftovers()
                 yield
@@ -136,6 +169,7 @@ class Run:
         for path, remedy in (
             (self.model, "put the right one back, or run coterie fit again with --replace"),
             (self.labels, "put the right one back, or move it away"),
+            (self.reference, "put the right one back, or move it away"),
         ):
             if path.name in digests and path.exists() and file_digest(path) != digests[path.name]:
                 raise InputError(
@@ -150,6 +184,10 @@ class Run:
         confidence: np.ndarray,
         names: Mapping[int, str] | None,
         facts: dict[str, Any],
+        *,
+        identifiers: Identifiers | None = None,
+        labels_format: str = "csv",
+        reference: Reference | None = None,
     ) -> None:
         """Write the model, its labels and, last, the note with their digests; an earlier run stays until then."""
         new = Run(self._next)
@@ -157,8 +195,11 @@ class Run:
             self._remove_next()
             self._next.mkdir()
             model.save(new.model)
-            write_labels(new.labels, labels, confidence, names)
-            digests = {path.name: file_digest(path) for path in (new.model, new.labels)}
+            write_labels(new.folder / f"labels.{labels_format}", labels, confidence, names, identifiers)
+            if reference is not None:
+                write_archive(new.reference, *reference.contents())
+            written = [path for path in (new.model, new.labels, new.reference) if path.exists()]
+            digests = {path.name: file_digest(path) for path in written}
             new.write_note(facts | {"digests": digests})
         except BaseException as error:
             shutil.rmtree(self._next, ignore_errors=True)
@@ -180,12 +221,20 @@ class Run:
         try:
             if new.model.exists():
                 self._put_answers_aside()
-            for path in (new.model, new.labels, new.note):
+            self._remove_stale(new)
+            for path in (new.model, new.labels, new.reference, new.note):
                 with suppress(FileNotFoundError):  # moved before a crash
                     os.replace(path, self.folder / path.name)
             self._remove_next()
         except OSError as error:
             raise InputError(f"Cannot write in the folder {self.folder}: {error.strerror}.") from error
+
+    def _remove_stale(self, new: Run) -> None:
+        """Remove files of the earlier run that the new one has not."""
+        kept = new.read_note().get("digests")
+        for path in (self.folder / "labels.csv", self.folder / "labels.parquet", self.reference):
+            if kept is not None and path.name not in kept:
+                path.unlink(missing_ok=True)
 
     def _put_answers_aside(self) -> None:
         answers, number = self.explored / "answers.jsonl", 1
@@ -212,7 +261,7 @@ class Run:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Keep a folder from other processes for a block, where the system can; a killed process gives it back."""
     if os.name != "posix":  # folders cannot be opened elsewhere
         yield
@@ -229,9 +278,15 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def write_labels(
-    path: Path, labels: np.ndarray, confidence: np.ndarray, names: Mapping[int, str] | None = None
+    path: Path,
+    labels: np.ndarray,
+    confidence: np.ndarray,
+    names: Mapping[int, str] | None = None,
+    identifiers: Identifiers | None = None,
 ) -> None:
-    """Write row, cluster and confidence as CSV, atomically, and names of clusters where there are any.
+    """Write row, identifier, cluster, confidence and name of each row, atomically: Parquet by its suffix, else CSV.
+
+    Identifiers and names of clusters are written where there are any.
 
     Examples
     --------
@@ -242,19 +297,57 @@ def write_labels(
     row,cluster,confidence
     0,1,0.5
     1,0,0.25
-    >>> write_labels(path, np.array([1, 0]), np.array([0.5, 0.25]), {1: "cats"})
+    >>> write_labels(path, np.array([1, 0]), np.array([0.5, 0.25]), {1: "cats"}, Identifiers("tag", ["a7", "b2"]))
     >>> print(path.read_text().strip())
-    row,cluster,confidence,name
-    0,1,0.5,cats
-    1,0,0.25,
+    row,tag,cluster,confidence,name
+    0,a7,1,0.5,cats
+    1,b2,0,0.25,
     """
+    write_table(path, label_columns(labels, confidence, names, identifiers))
+
+
+def label_columns(
+    labels: np.ndarray,
+    confidence: np.ndarray,
+    names: Mapping[int, str] | None = None,
+    identifiers: Identifiers | None = None,
+) -> dict[str, Any]:
+    """Return the columns of a file of labels by name.
+
+    An identifier that is called like another column is called id.
+
+    Examples
+    --------
+    >>> list(label_columns(np.array([1]), np.array([0.5]), None, Identifiers("row", ["a7"])))
+    ['row', 'id', 'cluster', 'confidence']
+    """
+    columns: dict[str, Any] = {"row": np.arange(len(labels))}
+    if identifiers is not None:
+        columns[identifiers.column] = identifiers.values
+    columns |= {"cluster": np.asarray(labels, dtype=np.int64), "confidence": confidence}
+    return columns | ({"name": [names.get(int(label), "") for label in labels]} if names else {})
+
+
+def write_table(path: Path, columns: Mapping[str, Any]) -> None:
+    """Write columns by name, atomically: as Parquet by the suffix, else as CSV that no spreadsheet computes."""
+    if path.suffix.lower() == ".parquet":
+        arrow = need("pyarrow", "parquet", ".parquet")
+        with atomic_path(path) as draft:
+            table = arrow.table({name: arrow.array(values) for name, values in columns.items()})
+            need("pyarrow.parquet", "parquet", ".parquet").write_table(table, draft)
+        return
     with atomic_path(path) as draft, draft.open("w", newline="", encoding="utf-8") as handle:
         writer = csv.writer(handle, lineterminator="\n")
-        writer.writerow(["row", "cluster", "confidence", *(["name"] if names else [])])
-        writer.writerows(
-            (row, int(label), f"{value:.6g}", *([text_cell(names.get(int(label), ""))] if names else []))
-            for row, (label, value) in enumerate(zip(labels, confidence, strict=True))
-        )
+        writer.writerow(map(text_cell, columns))
+        writer.writerows(zip(*map(_cells, columns.values()), strict=True))
+
+
+def _cells(values: Any) -> Iterable[Any]:
+    """Return a column as it stands in a CSV."""
+    array = np.asarray(values)
+    if array.dtype.kind == "f":
+        return (f"{value:.6g}" for value in array.tolist())
+    return array.tolist() if array.dtype.kind in "iu" else map(text_cell, map(str, values))
 
 
 def read_confidence(path: Path, n_rows: int) -> np.ndarray | None:
@@ -271,7 +364,18 @@ def read_confidence(path: Path, n_rows: int) -> np.ndarray | None:
     True
     """
     try:
-        confidence = np.loadtxt(path, delimiter=",", skiprows=1, usecols=2, dtype=np.float32, ndmin=1)
-    except (OSError, ValueError, IndexError):
+        confidence = np.array(_read_column(path, "confidence"), dtype=np.float32)
+    except (InputError, OSError, ValueError):
         return None
     return confidence if len(confidence) == n_rows and np.isfinite(confidence).all() else None
+
+
+def _read_column(path: Path, name: str) -> Any:
+    if path.suffix == ".parquet":
+        return (
+            need("pyarrow.parquet", "parquet", ".parquet").read_table(path, columns=[name])[name].to_numpy()
+        )
+    with path.open(newline="", encoding="utf-8") as handle:
+        lines = csv.reader(handle)
+        place = next(lines, []).index(name)
+        return [line[place] for line in lines if len(line) > place]

@@ -17,7 +17,7 @@ from coterie.cli import run
 
 def test_fit_leaves_a_model_labels_and_a_note_and_no_checkpoint(folder):
     names = sorted(path.name for path in (folder / "run").iterdir())
-    assert names == ["labels.csv", "model.coterie", "run.json"]
+    assert names == ["labels.csv", "model.coterie", "reference.coterie", "run.json"]
     with (folder / "run" / "labels.csv").open() as handle:
         rows = list(csv.DictReader(handle))
     assert [int(row["row"]) for row in rows] == list(range(150))

@@ -11,6 +11,7 @@ import typer
 
 from coterie.cli.commands import Stopped, app
 from coterie.cli.inputs import is_follower
+from coterie.cli.patience import reported
 from coterie.errors import InputError, Terminated
 
 __all__ = ["app", "main", "run"]
@@ -30,7 +31,8 @@ def run(arguments: list[str]) -> int:
     """Run one command and return its exit code; no command at all asks for help."""
     try:
         command = typer.main.get_command(app)
-        result = command.main(arguments or ["--help"], prog_name="coterie", standalone_mode=False)
+        with reported(arguments):
+            result = command.main(arguments or ["--help"], prog_name="coterie", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except InputError as error:
         return _fail(str(error))

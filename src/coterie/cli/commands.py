@@ -18,7 +18,9 @@ from coterie.cli.inputs import (
     DataPath,
     Drop,
     Fill,
+    IdColumn,
     ImageShape,
+    LabelsFormat,
     Layer,
     MovedData,
     Quiet,
@@ -36,22 +38,24 @@ from coterie.cli.inputs import (
     fill_values,
     filled,
     fitted_data,
+    identified,
     is_follower,
-    load_if_it_fits,
+    label_file,
     load_model,
     load_run,
     need_packages,
     printed_warnings,
     read_classes,
     read_corrections,
-    read_new_rows,
     read_rows,
     read_settings,
     read_shown_classes,
     recommended,
     shape_of_rows,
 )
+from coterie.cli.patience import current
 from coterie.errors import InputError, Terminated, counted, interruption
+from coterie.progress import phase
 
 
 class Stopped(BaseException):
@@ -120,7 +124,8 @@ def recommend(
 
     views, _ = read_rows(data, drop, as_json, kind=kind, column=text, layer=layer, rep=rep)
     known = None if labels is None else read_some_labels(labels, views.n_rows)
-    advice = recommend_method(views, known, n_clusters=cluster_count(clusters), uneven=uneven)
+    with phase("recommending"):
+        advice = recommend_method(views, known, n_clusters=cluster_count(clusters), uneven=uneven)
     gaps = describe_gaps(views)
     given = {"--as": kind, "--text": text, "--layer": layer, "--rep": rep}
     more = [word for option, value in given.items() if value is not None for word in (option, value)]
@@ -156,18 +161,28 @@ def fit(
         ),
     ] = None,
     drop: Drop = None,
+    id_column: IdColumn = None,
     fill: Fill = False,
     kind: As = None,
     text: TextColumn = None,
     layer: Layer = None,
     rep: Rep = None,
+    labels_format: LabelsFormat = "csv",
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="Most memory to take, such as 2GB; kept by GraphClustering, or refused."
+        ),
+    ] = None,
     seed: Seed = 0,
     replace: Replace = False,
     quiet: Quiet = False,
 ) -> None:
     """Cluster DATA and keep the result in the folder RUN; run it again to go on after a crash."""
+    from coterie.cli.limits import prepared
     from coterie.data import read_label_names, read_some_labels
     from coterie.engine.distributed import process_group
+    from coterie.methods.drift import Reference
     from coterie.methods.registry import find_method
     from coterie.runs import Run
 
@@ -179,9 +194,16 @@ def fit(
             "--labels."
         )
     chosen = None if method == "auto" else find_method(method)
-    views, reading = read_rows(data, drop, quiet, kind=kind, column=text, layer=layer, rep=rep)
-    values = fill_values(views, fill)
-    views = filled(views, values)
+    with phase("reading"):
+        # The first column may be the texts themselves.
+        named_by = "none" if text is not None and id_column is None else id_column
+        identifiers, without = identified(data, named_by, drop, quiet)
+        views, reading = read_rows(
+            data, drop, quiet, without=without, kind=kind, column=text, layer=layer, rep=rep
+        )
+        drop = without if reading is None else None
+        values = fill_values(views, fill)
+        views = filled(views, values)
     known = None if labels is None else read_some_labels(labels, views.n_rows)
     names = {} if labels is None else read_label_names(labels)
     if chosen is None:
@@ -192,15 +214,16 @@ def fit(
         )
     estimator = chosen.load()
     parameters = read_settings(estimator, settings or [])
-    views = load_if_it_fits(views, data, quiet)
     usual = {"random_state": seed, "checkpoint": str(the_run.checkpoint), "verbose": int(not quiet)}
     usual |= {} if clusters is None else {"n_clusters": n_clusters}
     usual |= {} if reading is None else {"metric": reading.metric}
     model = estimator(**{name: value for name, value in usual.items() if name in estimator().get_params()})
     model.set_params(**parameters)
+    with phase("reading"):
+        views = prepared(model, parameters, views, data, memory, quiet)
     started = time.perf_counter()
     with the_run.created(replace, alone=not is_follower()):
-        with process_group() as group, printed_warnings() as interruptions:
+        with process_group() as group, printed_warnings() as interruptions, phase("fit"):
             model.fit(views, known)
         if group.rank > 0:
             return
@@ -214,6 +237,7 @@ def fit(
             "data": str(data.resolve()),
             "drop": drop or [],
             "columns": list(views.feature_names[0] or []) if views.n_views == 1 else [],
+            "id": None if identifiers is None else identifiers.name,
             "fill": values,
             "read as": None if reading is None else {"kind": reading.kind, "text": reading.column},
             "rows": views.n_rows,
@@ -229,7 +253,20 @@ def fit(
             "interrupted": bool(interruptions),
             "versions": model.versions_,
         }
-        the_run.write(model, model.labels_, model.assign(views).confidence, names, facts)
+        with phase("labels"):
+            confidence = model.assign(views).confidence
+            reference = Reference.of(views, model.labels_, confidence, len(model.cluster_sizes_))
+        with phase("writing"):
+            the_run.write(
+                model,
+                model.labels_,
+                confidence,
+                names,
+                facts,
+                identifiers=identifiers,
+                labels_format=labels_format,
+                reference=reference,
+            )
     if labels is not None and n_clusters not in ("auto", len(model.cluster_sizes_)):
         typer.echo(
             f"coterie: --clusters {clusters} was not followed: the labels are of "
@@ -248,27 +285,78 @@ def fit(
         typer.echo(
             f"{counted(views.n_rows, 'row')} in {clusters_found} by {chosen.name} in {seconds:.1f} s: {out}"
         )
+        typer.echo(f"Seconds: {current().summary()}.")
 
 
 @app.command()
 def predict(
     run: RunOrModel,
-    data: DataPath,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="CSV to write.")] = Path(
-        "labels.csv"
-    ),
+    data: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DATA...", help="A file, or several: shards, or a pattern such as 'shards/*.parquet'."
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="CSV or Parquet to write, of one file.")
+    ] = Path("labels.csv"),
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="FOLDER", help="Where the labels of several files go, a file for each."
+        ),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that label several files.")] = 1,
     drop: Drop = None,
+    id_column: IdColumn = None,
+    labels_format: LabelsFormat = "csv",
     quiet: Quiet = False,
 ) -> None:
     """Label the rows of DATA with the model of RUN; named columns are matched by name."""
+    from coterie.cli.shards import Labelling, find_shards, is_pattern, label_shards
     from coterie.runs import write_labels
+    from coterie.store import file_digest
 
     model, the_run = load_model(run)
-    views = read_new_rows(data, model, the_run, drop)
-    labels, confidence = model.assign(views)
-    write_labels(output, labels, confidence, getattr(model, "names_", None))
+    if out is None and is_pattern(data):
+        raise InputError("Say where the labels of several files go with --out FOLDER.")
+    if out is None:
+        found = label_file(model, the_run, data[0], drop, id_column)
+        write_labels(output, *found.columns(model))
+        reference = None if the_run is None else the_run.read_reference()
+        report = None if reference is None else reference.report([found.seen(reference)])
+        n_rows, where = found.views.n_rows, str(output)
+    else:
+        digest = file_digest(run if the_run is None else the_run.model)
+        shards = find_shards(data)
+        kept = None if drop is None else tuple(drop)
+        task = Labelling(run, digest, out, f".{labels_format}", kept, id_column)
+        n_rows, report = label_shards(task, shards, jobs)
+        where = f"{out} ({counted(len(shards), 'file')})"
     if not quiet:
-        typer.echo(f"{counted(views.n_rows, 'row')} labelled: {output}")
+        typer.echo(f"{counted(n_rows, 'row')} labelled: {where}")
+        for sentence in [] if report is None else report["sentences"]:
+            typer.echo(f"Drift: {sentence}")
+
+
+@app.command()
+def compare(
+    run: RunOrModel,
+    other: Annotated[Path, typer.Argument(metavar="RUN2", help="The run to compare with.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="CSV or Parquet to write, with the rows that moved."),
+    ] = None,
+) -> None:
+    """Say what differs between the clusters of two runs: which became which, and which rows moved."""
+    from coterie.cli.compare import compare_runs, describe, write_changes
+
+    comparison = compare_runs(run, other)
+    if out is not None:
+        write_changes(out, comparison)
+    typer.echo(describe(comparison))
+    if out is not None:
+        typer.echo(f"\n{counted(len(comparison.changes.moved), 'row')} moved: {out}")
 
 
 @app.command()
@@ -341,11 +429,13 @@ def refine(
     update, names = read_corrections(model, labels, [must_link, cannot_link], answers)
     new_run = None if out is None else Run(out)
     with nullcontext() if new_run is None else new_run.created(replace):
-        refined = Refinement(model, views, keep=keep, n_ask=ask).update(**update)
+        with phase("refining"):
+            refined = Refinement(model, views, keep=keep, n_ask=ask).update(**update)
         result = refined.labels, refined.memberships.max(axis=1), names
+        identifiers = the_run.read_identifiers()
         written = the_run.refined if output is None and new_run is None else output
         if written is not None:
-            write_labels(written, *result)
+            write_labels(written, *result, identifiers)
         if new_run is not None:
             new_model, facts = refined.model(names), the_run.read_note()
             facts |= {
@@ -353,7 +443,9 @@ def refine(
                 "clusters": len(refined.classes),
                 "refined": str(run_folder.resolve()),
             }
-            new_run.write(new_model, *result, facts | ({} if data is None else {"data": str(data.resolve())}))
+            facts |= {} if data is None else {"data": str(data.resolve())}
+            labels_format = the_run.labels.suffix.removeprefix(".")
+            new_run.write(new_model, *result, facts, identifiers=identifiers, labels_format=labels_format)
     if not quiet:
         moved = int((refined.labels != refined.clusters).sum())
         rows, classes = counted(views.n_rows, "row"), counted(len(refined.classes), "class", "classes")
@@ -378,17 +470,18 @@ def report(
     views = fitted_data(model, the_run, data)
     shape = shape_of_rows(model, image_shape)
     known = read_shown_classes(truth, column) if truth else None
-    written = write_report(
-        model,
-        views,
-        the_run.report,
-        truth=known,
-        image_shape=shape,
-        title=Path(the_run.read_note()["data"]).stem,
-        maps=the_run.maps,
-    )
+    with phase("report"):
+        written = write_report(
+            model,
+            views,
+            the_run.report,
+            truth=known,
+            image_shape=shape,
+            title=Path(the_run.read_note()["data"]).stem,
+            maps=the_run.maps,
+        )
     if not quiet:
-        typer.echo(f"Report: {written}")
+        typer.echo(f"Report: {written} ({current().summary()})")
 
 
 @app.command()

@@ -10,11 +10,12 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
 from coterie.errors import InputError, InterruptedWarning, counted, listed
+from coterie.progress import phase
 
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Overwrite a finished run.")]
@@ -72,6 +73,17 @@ Rep = Annotated[
 ]
 Fill = Annotated[
     bool, typer.Option("--fill", help="Put the median of its column into each empty cell of a table.")
+]
+IdColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        help="The column that names the rows, for the labels; the first is found by itself. none: there is none.",
+    ),
+]
+LabelsFormat = Annotated[
+    Literal["csv", "parquet"], typer.Option("--labels-format", help="What the labels are written as.")
 ]
 ClassColumn = Annotated[
     str | None,
@@ -131,7 +143,8 @@ def recommended(views: Any, known: Any, labels: Path | None, quiet: bool) -> Any
     from coterie.methods.choosing.recommend import recommend
     from coterie.methods.registry import find_method
 
-    method = find_method(recommend(views, known).method)
+    with phase("recommending"):
+        method = find_method(recommend(views, known).method)
     if labels is not None and not method.uses_labels:
         raise InputError(
             f"{labels} has labels of fewer than two classes, which steer nothing: label rows of other classes too, "
@@ -146,7 +159,7 @@ def read_data(path: Path, drop: list[str] | None) -> Any:
     """Read the data, and print the reader's warnings as plain sentences."""
     from coterie.data import read_views
 
-    with printed_warnings():
+    with printed_warnings(), phase("reading"):
         return read_views(path, **({"drop": drop} if drop else {}))
 
 
@@ -155,12 +168,13 @@ def read_rows(
     drop: list[str] | None,
     quiet: bool,
     *,
+    without: list[str] | None = None,
     kind: str | None,
     column: str | None,
     layer: str | None,
     rep: str | None,
 ) -> tuple[Any, Any]:
-    """Read the data as rows, and how they became rows; None where they are a table."""
+    """Read the data as rows, and how they became rows; None where they are a table, then read `without` columns."""
     from coterie.data.describe.files import find_kind
 
     found = find_kind(path, kind, column)
@@ -169,12 +183,12 @@ def read_rows(
             f"--{'layer' if layer else 'rep'} is for cells (.h5ad, .h5mu), and {path} holds none."
         )
     if found == "table":
-        return read_data(path, drop), None
+        return read_data(path, without or drop), None
     if drop:
         raise InputError(f"--drop is for the columns of a table, and {path} is read as {found}.")
     from coterie.data.describe.reading import Reading
 
-    with printed_warnings():
+    with printed_warnings(), phase("reading"):
         reading, views = Reading.fitted(path, found, column=column, layer=layer, use_rep=rep)
     if not quiet and not is_follower():
         typer.echo(f"{path}: {reading.description.sentence}.")
@@ -280,6 +294,38 @@ def read_new_rows(path: Path, model: Any, the_run: Any, drop: list[str] | None) 
     return views
 
 
+class LabelledFile(NamedTuple):
+    """The rows of a file, their clusters, and what names them."""
+
+    views: Any
+    assignment: Any
+    identifiers: Any
+
+    def columns(self, model: Any) -> tuple[Any, ...]:
+        """Return what a file of labels holds."""
+        return *self.assignment, getattr(model, "names_", None), self.identifiers
+
+    def seen(self, reference: Any) -> Any:
+        """Return what a report of drift needs to know of the rows."""
+        values = None if self.identifiers is None else self.identifiers.values
+        return reference.observe(self.views, *self.assignment, values)
+
+
+def label_file(
+    model: Any, the_run: Any, path: Path, drop: list[str] | None, id_column: str | None
+) -> LabelledFile:
+    """Label the rows of a file with a model, and with its run where there is one."""
+    from coterie.data import column_names, read_identifiers
+
+    if id_column is None and the_run is not None:
+        fitted = the_run.read_note().get("id")
+        id_column = fitted if path.exists() and fitted in column_names(path) else None
+    identifiers = None if id_column == "none" else read_identifiers(path, id_column)
+    views = read_new_rows(path, model, the_run, drop)
+    with phase("labels"):
+        return LabelledFile(views, model.assign(views), identifiers)
+
+
 def _can_match(fitted: list[str] | None, columns: Sequence[str]) -> bool:
     """Whether the columns of a fit can be matched with those of a file by name."""
     return bool(fitted and set(fitted) & set(columns)) and len(set(columns)) == len(columns)
@@ -339,6 +385,25 @@ def fitted_data(model: Any, the_run: Any, moved_to: Path | None) -> Any:
             f"The data have {views.n_rows} rows, the run had {facts['rows']}; give --data the same rows."
         )
     return views
+
+
+def identified(
+    path: Path, column: str | None, drop: list[str] | None, quiet: bool
+) -> tuple[Any, list[str] | None]:
+    """Return the identifiers of the rows, None where there are none, and the columns to leave out with theirs."""
+    from coterie.data import read_identifiers
+
+    if column == "none" or not path.exists():
+        return None, drop
+    identifiers = read_identifiers(path, column)
+    if identifiers is None or identifiers.name in (drop or ()) or not identifiers.name:
+        return identifiers, drop
+    if column is None and not quiet and not is_follower():
+        typer.echo(
+            f"Column {identifiers.name!r} names the rows: it is left out of the fit and goes into the labels "
+            "(--id none takes it as a column like any other)."
+        )
+    return identifiers, [*(drop or []), identifiers.name]
 
 
 def need_packages(*names: str) -> None:

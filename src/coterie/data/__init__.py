@@ -13,6 +13,7 @@ from coterie.data.readers import (
     read_some_labels,
     read_views,
 )
+from coterie.data.readers.identifiers import Identifiers, read_identifiers
 from coterie.data.scaling import Scaler
 from coterie.data.views import Views, as_views
 
@@ -36,6 +37,7 @@ _LATER = {
 __all__ = [
     "CellRows",
     "DataSet",
+    "Identifiers",
     "ImageRows",
     "ModalityRows",
     "Scaler",
@@ -47,6 +49,7 @@ __all__ = [
     "column_names",
     "load_digits",
     "load_multiview_digits",
+    "read_identifiers",
     "read_label_names",
     "read_labels",
     "read_pairs",

@@ -16,6 +16,7 @@ from coterie.engine.adam import Adam
 from coterie.engine.stopping import Settling
 from coterie.errors import InputError, InterruptedWarning
 from coterie.ops.distributed_rows import agree
+from coterie.progress import phase, step
 
 log = logging.getLogger("coterie")
 
@@ -133,11 +134,14 @@ class Loop:
         """Begin: callbacks show progress, or resume from a checkpoint."""
         self._announce("on_begin")
         self._check_together()
+        self._phase = phase("training")
+        self._phase.__enter__()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: Any) -> bool:
         """End; Ctrl-C or SIGTERM in any stage stops training and leaves the task usable."""
         self._announce("on_end")
+        self._phase.__exit__(None, None, None)
         # Of several processes the others may be at another step, and would wait for ever.
         self.interrupted = isinstance(error, KeyboardInterrupt) and self.collectives.size == 1
         if isinstance(error, KeyboardInterrupt) and self.interrupted:
@@ -168,6 +172,7 @@ class Loop:
             for name, value in self.step(batch).items():
                 totals[name] = totals.get(name, 0) + value.detach()
             self._announce("on_batch_end")
+            step(self.epoch + n_batches / self.per_epoch, self.last_epoch)
         means = {name: float(total) / n_batches for name, total in totals.items()}
         record = {"epoch": self.epoch, **means, **self.task.end_epoch(self.epoch)}
         record["seconds"] = time.perf_counter() - started

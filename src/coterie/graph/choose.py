@@ -28,6 +28,7 @@ from coterie.graph.candidates import (
 )
 from coterie.graph.matching import adjusted_rand, matched, shared_rows
 from coterie.graph.quality import Quality
+from coterie.progress import phase
 
 _LEAST_TRIALS, _MOST_TRIALS = 2, 8
 _ALIKE = 0.9
@@ -70,6 +71,7 @@ class Partition:
     tried: tuple[Tried, ...]
 
 
+@phase("clusters")
 def partition(
     graph: sparse.csr_matrix,
     n_clusters: int,

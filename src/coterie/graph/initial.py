@@ -23,6 +23,7 @@ from coterie.graph.views import JoinedGraph, join_layers
 from coterie.graph.weights import fuzzy_weights, knn_graph
 from coterie.ops.array_builder import ArrayBuilder
 from coterie.ops.distributed_rows import agreed, gathered
+from coterie.progress import phase
 
 _CHUNK = 4096
 
@@ -52,6 +53,7 @@ class RowGraph(NamedTuple):
         return Quality.of(self.matrix, own, n_clusters)
 
 
+@phase("graph")
 def graph_of_rows(
     table: np.ndarray, n_neighbors: int | None = None, *, collectives: Collectives = ALONE
 ) -> RowGraph:
@@ -133,6 +135,7 @@ def voted_labels(index: NeighbourIndex, labels: np.ndarray, rows: np.ndarray) ->
     return votes.reshape(-1, n_clusters).argmax(axis=1)
 
 
+@phase("graph")
 def join_sample(
     comparison: Comparison,
     scaled: Sequence[np.ndarray],

@@ -22,6 +22,7 @@ from coterie.graph.views import JoinedGraph, join_layers
 from coterie.graph.weights import Kernel, fuzzy_weights
 from coterie.ops.array_builder import ArrayBuilder
 from coterie.ops.distributed_rows import gathered
+from coterie.progress import phase
 from coterie.store import below
 
 MAX_ROWS = 100_000
@@ -60,6 +61,7 @@ class ReferenceRows:
     n_neighbors: int
 
 
+@phase("graph")
 def build_graph(
     data: Views,
     *,

@@ -83,6 +83,18 @@ def _labels(path: Path, file: Any, name: str) -> np.ndarray:
         return encode_labels(file.read(columns=[name]).column(0).to_numpy(), str(path))
 
 
+def read_parquet_column(path: Path, column: int, most: int | None = None) -> np.ndarray:
+    """Read one column of a Parquet file as it is, or its first `most` rows."""
+    file, fields = _open(path)
+    with parsing(path, "Parquet"):
+        if most is None:
+            read: Any = file.read(columns=[fields[column].name])
+        else:
+            read = file.read_row_group(0, columns=[fields[column].name]).slice(0, most)
+        values: np.ndarray = read.column(0).to_numpy(zero_copy_only=False)
+    return values
+
+
 def parquet_names(path: Path) -> tuple[str, ...]:
     """Return the names of the columns of a Parquet file."""
     return tuple(field.name for field in _open(path)[1])

@@ -266,6 +266,16 @@ def read_row_column(path: Path) -> np.ndarray | None:
     return np.array(cells, dtype=np.int64)
 
 
+def read_text_column(path: Path, column: int, most: int | None = None) -> Iterator[list[str]]:
+    """Yield the cells of one column of a text file in parts, of the first part only where `most` rows are enough."""
+    with parsing(path, "UTF-8 text"):
+        layout = find_layout(path)
+        for lines in _chunks(path, skip_first=layout.names is not None):
+            yield [cells[column] for cells in _full_lines(lines[:most], layout, path)]
+            if most is not None:
+                return
+
+
 def _is_number(cell: str) -> bool:
     """Return whether a cell is a number with either decimal sign."""
     return is_number(cell) or is_number(cell, ",")

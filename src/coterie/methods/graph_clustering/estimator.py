@@ -36,6 +36,7 @@ from coterie.methods.choosing.clusters import LEAST_ROWS, count_clusters, too_fe
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, one_of, real, whole
 from coterie.ops.array_builder import ArrayBuilder
 from coterie.ops.distributed_rows import agreed, gathered
+from coterie.progress import phase, step
 from coterie.store import below, versions
 
 OUTLIER = -1
@@ -188,9 +189,11 @@ class GraphClustering(Clusterer):
     def _fit(self, data: Views) -> None:
         together = current_collectives()
         reference = self._compare_and_graph(data, together)
-        self._count_clusters(reference, together)
-        best = self._partition(reference, together)
-        rows = self._label(data, reference, together)
+        with phase("clusters"):
+            self._count_clusters(reference, together)
+            best = self._partition(reference, together)
+        with phase("labels"):
+            rows = self._label(data, reference, together)
         self._describe(reference, best, rows)
 
     def _compare_and_graph(self, data: Views, collectives: Collectives) -> ReferenceRows:
@@ -241,10 +244,13 @@ class GraphClustering(Clusterer):
             confidence = index.confidence[nodes].astype(np.float32)
             return RowLabels(index.labels[nodes], confidence, index.outlier_scores[nodes], nodes)
         columns = [ArrayBuilder() for _ in RowLabels._fields]
-        for part in self._assign_rows(data, np.arange(data.n_rows)[share_of(data.n_rows, collectives)]):
+        mine, done = np.arange(data.n_rows)[share_of(data.n_rows, collectives)], 0
+        for part in self._assign_rows(data, mine):
             values = part.labels, part.memberships.max(axis=1), part.outlier_scores, part.nodes
             for column, value in zip(columns, values, strict=True):
                 column.add(value)
+            done += len(part.labels)
+            step(done, len(mine))
         return RowLabels(*(gathered(column.joined(), data.n_rows, collectives) for column in columns))
 
     def _describe(self, reference: ReferenceRows, best: Partition, rows: RowLabels) -> None:
