@@ -16,8 +16,8 @@ from coterie.cli.inputs import (
     Clusters,
     DataPath,
     Drop,
-    Fill,
     ImageShape,
+    Kind,
     MovedData,
     Quiet,
     Replace,
@@ -27,10 +27,7 @@ from coterie.cli.inputs import (
     ShownClasses,
     cluster_count,
     describe_columns,
-    describe_gaps,
     describe_sizes,
-    fill_values,
-    filled,
     fitted_data,
     is_follower,
     load_if_it_fits,
@@ -103,24 +100,33 @@ def recommend(
         typer.Option("--uneven/--even", help="Whether you expect groups of very different size."),
     ] = None,
     drop: Drop = None,
+    kind: Kind = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Say which method suits DATA, with which settings, and why."""
     from coterie.data import read_some_labels
     from coterie.methods.choosing.recommend import recommend as recommend_method
 
-    views = read_data(data, drop)
+    views = read_data(data, drop, kind)
     known = None if labels is None else read_some_labels(labels, views.n_rows)
     advice = recommend_method(views, known, n_clusters=cluster_count(clusters), uneven=uneven)
-    gaps = describe_gaps(views)
-    command = advice.command(str(data), None if labels is None else str(labels), drop or (), fill=bool(gaps))
+    command = advice.command(str(data), None if labels is None else str(labels), drop or (), kind or ())
     if as_json:
         typer.echo(json.dumps(advice.as_values() | {"command": command}))
         return
-    columns = "\n".join(filter(None, (describe_columns(views), gaps)))
-    typer.echo(f"{advice}\n\n{columns}\n\nNext:\n  {command}")
+    typer.echo(f"{advice}\n\n{describe_columns(views)}\n\nNext:\n  {command}")
     if views.labels is not None and labels is None:
         typer.echo("The labels in the data were not used; --labels FILE lets labels steer the method.")
+
+
+@app.command()
+def look(data: DataPath, drop: Drop = None, kind: Kind = None) -> None:
+    """Say what DATA holds: the kind and the values of each column, what is left out, and what is empty."""
+    views = read_data(data, drop, kind)
+    views.check()
+    typer.echo(f"{data}: {counted(views.n_rows, 'row')}\n\n{describe_columns(views)}")
+    if views.n_views == 1 and views.feature_names[0] is not None:
+        typer.echo("\n--kind NAME=KIND corrects a kind, --drop NAME leaves a column out; here and for fit.")
 
 
 @app.command()
@@ -144,7 +150,7 @@ def fit(
         ),
     ] = None,
     drop: Drop = None,
-    fill: Fill = False,
+    kind: Kind = None,
     seed: Seed = 0,
     replace: Replace = False,
     quiet: Quiet = False,
@@ -163,9 +169,9 @@ def fit(
             "--labels."
         )
     chosen = None if method == "auto" else find_method(method)
-    views = read_data(data, drop)
-    values = fill_values(views, fill)
-    views = filled(views, values)
+    views = read_data(data, drop, kind)
+    if not quiet and not is_follower():
+        typer.echo(f"{describe_columns(views)}\n")
     known = None if labels is None else read_some_labels(labels, views.n_rows)
     names = {} if labels is None else read_label_names(labels)
     if chosen is None:
@@ -193,8 +199,8 @@ def fit(
         facts = {
             "data": str(data.resolve()),
             "drop": drop or [],
-            "columns": list(views.feature_names[0] or []) if views.n_views == 1 else [],
-            "fill": values,
+            "kinds": kind or [],
+            "columns": list(model._fitted_columns[0].names or []) if views.n_views == 1 else [],
             "rows": views.n_rows,
             "method": chosen.name,
             "clusters": len(model.cluster_sizes_),
@@ -237,7 +243,7 @@ def predict(
     from coterie.runs import write_labels
 
     model, the_run = load_model(run)
-    views = read_data(data, drop) if the_run is None else read_new_rows(data, the_run, drop)
+    views = read_data(data, drop) if the_run is None else read_new_rows(data, model, the_run, drop)
     labels, confidence = model.assign(views)
     write_labels(output, labels, confidence, getattr(model, "names_", None))
     if not quiet:
@@ -310,7 +316,7 @@ def refine(
     from coterie.runs import Run, write_labels
 
     model, the_run = load_run(run_folder)
-    views = fitted_data(the_run, data)
+    views = fitted_data(model, the_run, data)
     update, names = read_corrections(model, labels, [must_link, cannot_link], answers)
     new_run = None if out is None else Run(out)
     with nullcontext() if new_run is None else new_run.created(replace):
@@ -348,7 +354,7 @@ def report(
     from coterie.explore import write_report
 
     model, the_run = load_run(run_folder)
-    views = fitted_data(the_run, data)
+    views = fitted_data(model, the_run, data)
     shape = read_shape(image_shape) if image_shape else getattr(model, "image_shape", None)
     known = read_classes(truth, column) if truth else None
     written = write_report(
@@ -385,7 +391,7 @@ def explore(
     from coterie.runs import read_confidence
 
     model, the_run = load_run(run_folder)
-    views = fitted_data(the_run, data)
+    views = fitted_data(model, the_run, data)
     session = Session(
         model,
         views,

@@ -91,6 +91,7 @@ def build_graph(
     (array([0, 1, 3, 4]), array([0, 1, 1, 2, 3]))
     """
     n_neighbors = n_neighbors or neighbour_count(min(data.n_rows, max_rows))
+    scale = data.own_scale(scale)
     comparison = fit_comparison(data, scale=scale, metric=metric, n_neighbors=n_neighbors, seed=seed)
     sample = some_rows(data.n_rows, max_rows, seed)
     parts = [comparable(comparison, data, rows) for rows in pieces(sample, data)]

@@ -102,7 +102,11 @@ class Recommendation:
         return f"model = coterie.{self.method}({given}).fit(X{', y' if self._by_labels else ''})"
 
     def command(
-        self, data: str = "DATA", labels: str | None = None, drop: Sequence[str] = (), *, fill: bool = False
+        self,
+        data: str = "DATA",
+        labels: str | None = None,
+        drop: Sequence[str] = (),
+        kinds: Sequence[str] = (),
     ) -> str:
         """Return the command line that fits it.
 
@@ -114,8 +118,8 @@ class Recommendation:
             Path of the labels.
         drop : sequence of str
             Columns of the data to leave out.
-        fill : bool
-            Whether to fill empty cells.
+        kinds : sequence of str
+            Kinds of columns, each as ``NAME=KIND``.
         """
         words = ["coterie", "fit", data, "--method", find_method(self.method).key]
         if "n_clusters" in self.settings:
@@ -123,7 +127,7 @@ class Recommendation:
         if self._by_labels:
             words += ["--labels", labels or "LABELS"]
         words += [word for column in drop for word in ("--drop", column)]
-        words += ["--fill"] * fill
+        words += [word for kind in kinds for word in ("--kind", kind)]
         return shlex.join([*words, "--out", "run"])
 
     def as_values(self) -> dict[str, Any]:

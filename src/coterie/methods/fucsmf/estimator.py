@@ -286,7 +286,7 @@ class FUCSMF(Clusterer):
 
     def _compare(self, data: Views, collectives: Collectives) -> AnchorViews:
         """Scale the views, choose their metrics and place their anchors."""
-        self.scaler_ = fit_table_scaler(data, self.scale, collectives)
+        self.scaler_ = fit_table_scaler(data, data.own_scale(self.scale), collectives)
         by_name = isinstance(self.anchors, str)
         anchors = self.anchors if by_name else check_anchors(self.anchors, data.dims, data.n_rows)
         n_anchors = self.n_anchors

@@ -241,7 +241,7 @@ class LargeMvCNet(DeepClusterer):
         """Draw a sample, scale its views, and fit their features."""
         sample = draw_sample(data, guard=self.noise, seed=self.seed_, generator=generator)
         k = min(self.n_neighbors, len(sample.sound) - 1)
-        self.scaler_ = fit_scaler(sample, self.scale, data.names, k, generator)
+        self.scaler_ = fit_scaler(sample, data.own_scale(self.scale), data.names, k, generator)
         scaled = scaled_rows(self.scaler_, sample.blocks, sample.sound)
         self.inputs_ = fitting.fit_inputs(
             sample, scaled, self.scaler_, self.n_clusters_, self._options_in_effect(), generator

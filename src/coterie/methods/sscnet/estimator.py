@@ -319,7 +319,9 @@ class SSCNet(StreamClusterer):
             SSCNetSettings.of(self._resolved()),
             MetricChoice.from_values(values["metric"]),
         )
-        self.modules_ = build_modules(settings, self.metric_.kind, self.n_features_in_, values["landmarks"])
+        self.modules_ = build_modules(
+            settings, self.metric_.kind, sum(self.view_dims_in_), values["landmarks"]
+        )
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         values, arrays = super()._pack()
