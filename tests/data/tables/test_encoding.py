@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars
 import pyarrow as pa
 import pytest
 
@@ -52,21 +53,29 @@ def test_each_kind_of_column_is_encoded_in_its_way():
     }
     assert [column.log for column in encoding.columns] == [True] + [False] * 5
     by_name = dict(zip(encoding.features, rows.T, strict=True))
+    weight = encoding.columns[2].weight
+    assert [column.weight for column in encoding.columns] == [1, 1, weight, weight, 1, weight]
     for name in ("income", "height", "since (year)", "size (1 S to 3 L)"):
         assert abs(by_name[name].mean()) < 1e-5
-        assert abs(by_name[name].std() - 1) < 1e-5
-    assert np.ptp(by_name["member = True"]) == 1
+        assert abs(by_name[name].std() - (weight if "size" in name else 1)) < 1e-5
+    assert np.ptp(by_name["member = True"]) == pytest.approx(weight)
     towns = np.column_stack([by_name[f"town = {town}"] for town in ("Bern", "Oslo", "Rom")])
-    assert np.linalg.norm(towns[0] - towns[1]) == pytest.approx(1)
+    assert np.linalg.norm(towns[0] - towns[1]) == pytest.approx(weight)
 
 
-def test_two_words_are_as_far_apart_as_two_values_of_a_number_typically_are():
-    values = np.random.default_rng(0).normal(size=4000)
-    frame = pd.DataFrame({"height": values, "town": np.where(values > 0, "Rom", "Bern")})
-    _, rows = encoded(frame)
-    apart = np.median(np.abs(rows[:2000, 0] - rows[2000:, 0]))
-    assert apart == pytest.approx(1, abs=0.1)
-    assert len(np.unique(np.round(np.linalg.norm(rows[:1, 1:] - rows[:, 1:], axis=1), 5))) == 2
+def test_words_weigh_the_less_the_nearer_neighbours_are_by_numbers():
+    rng = np.random.default_rng(0)
+    words = {"town": rng.choice(["Rom", "Bern"], 200), "size": rng.choice(["S", "M", "L"], 200)}
+    weights = {}
+    for width in (0, 1, 3, 9):
+        frame = pd.DataFrame(rng.normal(size=(200, width)), columns=list("abcdefghi")[:width]).assign(**words)
+        encoding, rows = encoded(frame)
+        weights[width] = encoding.columns[-1].weight
+        tenth = [np.sort(np.linalg.norm(rows[:, :width] - row[:width], axis=1))[10] for row in rows]
+        if width == 3:
+            assert weights[width] == pytest.approx(np.median(tenth) ** 2, rel=1e-4)
+    assert (weights[0], weights[1], weights[9]) == (1, 0.35, 1)
+    assert 0.35 < weights[3] < 1
 
 
 def test_a_tail_that_tells_nothing_more_by_its_logarithm_stays():
@@ -158,14 +167,18 @@ def test_a_category_of_very_many_words_keeps_the_commonest():
     assert (rows[:, :101].sum(axis=1) == rows[0, :101].sum()).all()
 
 
-def test_pandas_nullable_and_arrow_columns_are_the_same_table():
+def test_columns_of_pandas_polars_and_arrow_are_the_same_table():
     frame = made()
     frame.loc[2, "height"] = None
     _, rows = encoded(frame)
     for other in (frame.convert_dtypes(), frame.convert_dtypes(dtype_backend="pyarrow")):
         np.testing.assert_allclose(encoded(other)[1], rows, atol=1e-5)
     plain = frame.drop(columns="size")
-    np.testing.assert_allclose(encoded(pa.Table.from_pandas(plain))[1], encoded(plain)[1], atol=1e-5)
+    table = pa.Table.from_pandas(plain, preserve_index=False)
+    for other in (table, polars.from_arrow(table)):
+        np.testing.assert_allclose(encoded(other)[1], encoded(plain)[1], atol=1e-5)
+    grades = polars.Series("size", frame["size"].astype(str), dtype=polars.Enum(["S", "M", "L"]))
+    np.testing.assert_allclose(encoded(polars.from_arrow(table).with_columns(grades))[1], rows, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from coterie.data.tables.columns import Column, MixedTable
 from coterie.data.tables.gaps import fill_from_similar
@@ -19,9 +20,11 @@ from coterie.data.tables.parsing import parse_date, parse_number, seconds
 from coterie.data.tables.skew import is_skewed, log_scale, predicted_share
 from coterie.errors import InputError, listed
 
-# Two values of a standardised number differ by about 1 in the median (0.95 of normal ones), so two words do too:
-# one-hot vectors of this length are 1 apart.
+# Two values of a standardised number differ by about 1 in the median (0.95 of normal ones), so two words do too
+# before they are weighted: one-hot vectors of this length are 1 apart.
 _WORD = 0.5**0.5
+_LEAST_WEIGHT = 0.35
+_NEIGHBOURS = 10
 _MOST_LEVELS = 100
 _OTHER = "(other)"
 _SAMPLE_ROWS = 1000
@@ -44,6 +47,8 @@ class ColumnEncoding:
         The smallest positive value of a column with zeros whose logarithm is taken, else 0.
     shift, scale : float
         What is subtracted, and by what the difference is divided.
+    weight : float
+        By what the result is multiplied: below 1 for words beside numbers.
     """
 
     name: str
@@ -53,6 +58,7 @@ class ColumnEncoding:
     smallest: float = 0.0
     shift: float = 0.0
     scale: float = 1.0
+    weight: float = 1.0
 
     @property
     def features(self) -> list[str]:
@@ -69,10 +75,10 @@ class ColumnEncoding:
         """Return values of `measured` as encoded columns (n, w)."""
         if self.kind.name == "category":
             codes = values[:, 0]
-            part = (codes[:, None] == np.arange(len(self.levels))) * _WORD
+            part = (codes[:, None] == np.arange(len(self.levels))) * (_WORD * self.weight)
             part[np.isnan(codes)] = np.nan
             return part
-        return (self.on_scale(values) - self.shift) / self.scale
+        return (self.on_scale(values) - self.shift) * (self.weight / self.scale)
 
     def on_scale(self, values: np.ndarray) -> np.ndarray:
         """Return numbers, or their logarithms where these are compared."""
@@ -81,8 +87,8 @@ class ColumnEncoding:
     def readable(self, part: np.ndarray) -> np.ndarray:
         """Return encoded columns (n, w) in the units of the table: shares of words, years of dates."""
         if self.kind.name == "category":
-            return part / _WORD
-        values = part * self.scale + self.shift
+            return part / (_WORD * self.weight)
+        values = part * (self.scale / self.weight) + self.shift
         if self.log:
             values = np.expm1(values) * self.smallest if self.smallest else np.exp(values)
         return values
@@ -93,8 +99,8 @@ class TableEncoding:
     """The encoding of a whole table, fitted.
 
     Numbers are standardised, skewed positive ones after their logarithm where near rows agree more on it; grades are
-    ranks and dates are days, standardised; a category has a column for each word, and two words are as far apart as
-    one standard deviation of a number. A table of numbers alone keeps its units, for an estimator's `scale`.
+    ranks and dates are days, standardised; a category has a column for each word. Words and grades are weighted so
+    that they are no wall between near numbers. A table of numbers alone keeps its units, for an estimator's `scale`.
 
     Attributes
     ----------
@@ -305,7 +311,41 @@ def _standardised(columns: list[ColumnEncoding], values: list[np.ndarray]) -> li
         )
         if plain_share > log_share:
             by_log[j] = plain
-    return by_log
+    return _weighted(by_log, values)
+
+
+def _weighted(columns: list[ColumnEncoding], values: list[np.ndarray]) -> list[ColumnEncoding]:
+    r"""Return the encodings with the weight of words and grades beside numbers.
+
+    Two different words are a step, while near numbers differ by little: at full weight no row has a neighbour with
+    other words, and groups fall apart by them. The nearer neighbours are by numbers, the less words weigh:
+
+    .. math:: w = \min(1, \max(0.35, R^2))
+
+    where R is the median distance of a row to its tenth neighbour by numbers and dates; two words are w apart.
+    """
+    sample, pairs = _spread(len(values[0])), list(zip(columns, values, strict=True))
+    parts = [column.encode(value[sample]) for column, value in pairs]
+    in_steps = [_is_in_steps(column, value) for column, value in pairs]
+    smooth = [part for part, steps in zip(parts, in_steps, strict=True) if not steps]
+    if not smooth or not any(in_steps):
+        return columns
+    rows = np.hstack(smooth)
+    rows = rows[~np.isnan(rows).all(axis=1)]
+    rows = fill_from_similar(rows, rows)
+    distances = np.sort(cdist(rows, rows), axis=1)[:, min(_NEIGHBOURS, len(rows) - 1)]
+    weight = float(np.clip(np.median(distances) ** 2, _LEAST_WEIGHT, 1.0))
+    return [
+        replace(column, weight=weight) if steps else column
+        for column, steps in zip(columns, in_steps, strict=True)
+    ]
+
+
+def _is_in_steps(column: ColumnEncoding, values: np.ndarray) -> bool:
+    """Whether a column has words, grades, or two numbers alone."""
+    if column.kind.name in ("category", "boolean", "grade"):
+        return True
+    return len(np.unique(values[~np.isnan(values)])) == 2
 
 
 def _scaled(column: ColumnEncoding, values: np.ndarray, *, log: bool) -> ColumnEncoding:
