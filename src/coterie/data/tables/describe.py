@@ -8,7 +8,8 @@ import numpy as np
 
 from coterie.data.memory import fits
 from coterie.data.tables.columns import Column, MixedTable
-from coterie.data.tables.encoding import ColumnEncoding, TableEncoding, measured
+from coterie.data.tables.encoding import ColumnEncoding, TableEncoding
+from coterie.data.tables.measure import measured
 from coterie.data.tables.parsing import parse_date
 from coterie.data.tables.rows import whole_table
 from coterie.data.views import Views
@@ -95,7 +96,7 @@ def _values(column: Column, encoding: ColumnEncoding) -> str:
         return first + (f" and {len(counts) - _MOST_WORDS} more" if len(counts) > _MOST_WORDS else "")
     if kind == "date":
         return _span_of_dates(column, encoding)
-    values = measured(MixedTable((column,), ""), column, encoding)
+    values = measured(MixedTable((column,), ""), column, encoding.kind)
     known = values[~np.isnan(values)]
     return _range(known) + ("; by its logarithm" if encoding.log else "")
 

@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -16,7 +15,7 @@ from scipy.spatial.distance import cdist
 from coterie.data.tables.columns import Column, MixedTable
 from coterie.data.tables.gaps import fill_from_similar
 from coterie.data.tables.kinds import NUMBERS, USED, Kind, guess_kinds
-from coterie.data.tables.parsing import parse_date, parse_number, seconds
+from coterie.data.tables.measure import OTHER, measured
 from coterie.data.tables.skew import is_skewed, log_scale, predicted_share
 from coterie.errors import InputError, listed
 
@@ -26,9 +25,7 @@ _WORD = 0.5**0.5
 _LEAST_WEIGHT = 0.35
 _NEIGHBOURS = 10
 _MOST_LEVELS = 100
-_OTHER = "(other)"
 _SAMPLE_ROWS = 1000
-_YEAR = 365.25 * 86400
 
 
 @dataclass(frozen=True)
@@ -149,7 +146,8 @@ class TableEncoding:
             raise InputError(_nothing_left(table, left_out))
         columns = [ColumnEncoding(column.name, kind, _levels(column, kind)) for column, kind in used]
         values = [
-            measured(table, column, encoding) for (column, _), encoding in zip(used, columns, strict=True)
+            measured(table, column, encoding.kind, encoding.levels)
+            for (column, _), encoding in zip(used, columns, strict=True)
         ]
         if not all(column.kind.name in NUMBERS for column in columns):
             columns = _standardised(columns, values)
@@ -168,7 +166,7 @@ class TableEncoding:
         """
         table = table.pick(self.names)
         values = [
-            measured(table, column, encoding)
+            measured(table, column, encoding.kind, encoding.levels)
             for column, encoding in zip(table.columns, self.columns, strict=True)
         ]
         parts = [column.encode(value) for column, value in zip(self.columns, values, strict=True)]
@@ -202,95 +200,12 @@ class TableEncoding:
         return cls(tuple(columns), dict(values["left_out"]), donors, dict(values["n_gaps"]))
 
 
-def measured(table: MixedTable, column: Column, encoding: ColumnEncoding) -> np.ndarray:
-    """Return the cells of a column as numbers (n, 1), NaN for gaps: ranks, codes of words, years of dates."""
-    kind = encoding.kind.name
-    if kind == "date":
-        values = _dates(table, column, encoding.kind.day_first)
-    elif kind in NUMBERS:
-        values = _numbers(table, column, encoding.kind.decimal)
-    else:
-        values = _codes(column, encoding)
-    return values[:, None]
-
-
-def _numbers(table: MixedTable, column: Column, decimal: str) -> np.ndarray:
-    if not column.is_words:
-        values = column.values.astype(np.float64)
-        endless = np.flatnonzero(np.abs(values) > np.finfo(np.float32).max)
-        if len(endless):
-            raise InputError(
-                f"{table.cell(column.name, int(endless[0]))} is inf or too large for float32 (3.4e38): correct the "
-                "value or remove the row."
-            )
-        return values
-    return _parsed(table, column, lambda cell: parse_number(cell, decimal), "number", decimal)
-
-
-def _dates(table: MixedTable, column: Column, day_first: bool) -> np.ndarray:
-    def years(cell: str) -> float | None:
-        date = parse_date(cell, day_first)
-        return None if date is None else float(_years(seconds([date]))[0])
-
-    return _parsed(table, column, years, "date") if column.is_words else _years(column.values)
-
-
-def _years(dates: np.ndarray) -> np.ndarray:
-    """Return datetime64[s] as years with decimals, NaN for NaT."""
-    since = dates.astype("datetime64[s]").astype(np.int64) / _YEAR + 1970
-    return np.where(np.isnat(dates), np.nan, since)
-
-
-def _parsed(
-    table: MixedTable, column: Column, parse: Callable[[str], float | None], noun: str, decimal: str = ""
-) -> np.ndarray:
-    """Return written values as numbers; raise for the first cell that is none."""
-    known: dict[str | None, float] = {None: np.nan}
-    for row, cell in enumerate(column.values):
-        if cell not in known:
-            value = parse(cell)
-            if value is None:
-                raise InputError(_not_parsed(table, column.name, row, cell, noun, decimal))
-            known[cell] = value
-    return np.array([known[cell] for cell in column.values], dtype=np.float64)
-
-
-def _not_parsed(table: MixedTable, name: str, row: int, cell: str, noun: str, decimal: str) -> str:
-    other = {",": ".", ".": ","}.get(decimal, "")
-    if other and parse_number(cell, other) is not None:
-        sign = "comma" if decimal == "," else "point"
-        hint = f"other cells of the column have a decimal {sign}; write all in one way"
-    else:
-        hint = (
-            f"correct that cell or empty it, leave the column out (--drop {name}), or take its cells as words "
-            f"(--kind {name}=category)"
-        )
-    return f"{table.cell(name, row)} is {cell[:50]!r}, not a {noun}, as most of its cells are: {hint}."
-
-
-def _codes(column: Column, encoding: ColumnEncoding) -> np.ndarray:
-    """Return the place of each word among the levels; a word that is not among them is a gap."""
-    code: dict[Any, float] = {level: float(place) for place, level in enumerate(encoding.levels)}
-    code[None] = np.nan
-    other = code.get(_OTHER, np.nan)
-    words = column.words()
-    unknown = Counter(word for word in words if word not in code)
-    if unknown and np.isnan(other):
-        shown = listed([repr(word) for word in unknown], 3)
-        warnings.warn(
-            f"Column {column.name!r} has words that the fit did not have ({shown}); they are taken as empty cells.",
-            UserWarning,
-            stacklevel=6,
-        )
-    return np.array([code.get(word, other) for word in words], dtype=np.float64)
-
-
 def _levels(column: Column, kind: Kind) -> tuple[str, ...]:
     if kind.name != "category":
         return kind.levels
     counts = Counter(word for word in column.words() if word is not None)
     ordered = sorted(counts, key=lambda word: (-counts[word], word))
-    return tuple(ordered) if len(ordered) <= _MOST_LEVELS else (*ordered[:_MOST_LEVELS], _OTHER)
+    return tuple(ordered) if len(ordered) <= _MOST_LEVELS else (*ordered[:_MOST_LEVELS], OTHER)
 
 
 def _standardised(columns: list[ColumnEncoding], values: list[np.ndarray]) -> list[ColumnEncoding]:

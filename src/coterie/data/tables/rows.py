@@ -14,8 +14,9 @@ import numpy as np
 from coterie.data.sources import DenseRows, Rows, Source
 from coterie.data.subsets import RowSubset, take_columns
 from coterie.data.tables.columns import Column, MixedTable, check_complete
-from coterie.data.tables.encoding import ColumnEncoding, TableEncoding, measured
+from coterie.data.tables.encoding import TableEncoding
 from coterie.data.tables.kinds import Kind
+from coterie.data.tables.measure import measured
 from coterie.errors import InputError
 
 
@@ -156,7 +157,7 @@ def matched(
         table = source.table
         if fitted.names is not None and set(fitted.names) & set(table.names):
             table = table.pick(fitted.names)
-        numbers = np.hstack([measured(table, column, _number(column)) for column in table.columns])
+        numbers = np.hstack([measured(table, column, Kind("number")) for column in table.columns])
         _check_no_gap(table, numbers)
         return DenseRows(numbers), table.names
     if (
@@ -219,7 +220,3 @@ def _check_no_gap(table: MixedTable, numbers: np.ndarray) -> None:
             f"{table.cell(table.names[j], row)} is empty, and the fit had no empty cells: fill it in, or fit again "
             "on rows that have such gaps."
         )
-
-
-def _number(column: Column) -> ColumnEncoding:
-    return ColumnEncoding(column.name, Kind("number"))
