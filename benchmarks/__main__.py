@@ -480,6 +480,17 @@ def answers(
 
 
 @app.command()
+def tables(
+    sets: Annotated[str, typer.Option(help="Names with commas between them; all by default.")] = "",
+    seeds: int = 3,
+) -> None:
+    """ACC on tables with words, dates, money and gaps as they come, and of peers on an encoding made by hand."""
+    from benchmarks.tables import names_of, run_tables
+
+    run_tables([*names_of(sets)], range(seeds))
+
+
+@app.command()
 def explorer(
     rows: Annotated[int, typer.Option(help="Planted rows, where no run is given.")] = 70_000,
     columns: int = 64,

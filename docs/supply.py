@@ -30,6 +30,7 @@ REASONS = {
     "rich": "progress on a terminal",
     "faiss-cpu": "nearest neighbours of many rows",
     "graspologic-native": "communities of a graph (Leiden)",
+    "narwhals": "DataFrames of pandas, polars and pyarrow",
     "plotly": "the figures of the report and the page",
     "openTSNE": "the map of the rows",
     "fastapi": "the addresses of the page",

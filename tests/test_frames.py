@@ -25,7 +25,7 @@ def place(tmp_path_factory):
     frame.iloc[::9, 1] = np.nan
     frame.insert(0, "customer", [f"c{i}" for i in range(90)])
     frame.to_csv(folder / "rows.csv", index=False)
-    command = ["fit", str(folder / "rows.csv"), "-k", "3", "--fill", "--out", str(folder / "run"), "--quiet"]
+    command = ["fit", str(folder / "rows.csv"), "-k", "3", "--out", str(folder / "run"), "--quiet"]
     assert run(command) == 0
     return folder, frame[["d", "b", "customer", "a", "c"]]
 

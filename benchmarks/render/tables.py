@@ -168,6 +168,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "label_ablations": trials.label_ablations,
     "solve": trials.solve,
     "scale": trials.scale,
+    "tables": trials.as_they_come,
     "missing_largemvc": lambda: trials.missing("largemvcnet"),
     "missing_mvsib": lambda: trials.missing("mvsib"),
     "missing_graph": lambda: trials.missing("graphclustering"),

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.accuracy import settings_of
 from benchmarks.records import read_records
-from benchmarks.render.figures import Record, amount, grouped, made_by, newest, short, table
+from benchmarks.render.figures import Figure, Record, amount, grouped, made_by, newest, short, table
 from coterie.methods.moved import GONE
 from coterie.methods.registry import find_method
 
@@ -41,6 +41,24 @@ def ablations(method: str) -> str:
         _by_data(lines, lambda record: record["scores"]["accuracy"], "ACC with")
         + "\n"
         + made_by(command, of=both)
+    )
+
+
+def as_they_come() -> str:
+    """Return ACC of tables with words, dates and gaps as they come, and of peers on an encoding made by hand."""
+    runs = read_records("tables")
+    methods = list(dict.fromkeys(record["method"] for record in runs))
+    rows = []
+    for data, some in grouped(runs, lambda record: record["data"]).items():
+        scores = [
+            Figure.of([record["accuracy"] for record in some if record["method"] == method])
+            for method in methods
+        ]
+        rows.append([data, f"{some[0]['rows']:,}", str(scores[0].runs), *map(str, scores)])
+    return (
+        table(("data", "rows", "seeds", *methods), rows)
+        + "\n"
+        + made_by("python -m benchmarks tables", of=runs)
     )
 
 

@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.data import as_views
-from coterie.data.imputation import impute
-from coterie.errors import InputError, listed
+from coterie.errors import InputError
 from coterie.methods.base import load
 from coterie.runs import Run
 
@@ -30,13 +28,13 @@ class FrameLabeller:
 
     def __call__(self, frame: Any) -> Any:
         """Return the columns to keep with `cluster`, `confidence` and, where clusters have names, `name`."""
-        model, columns, fill = _load(self.path, os.stat(self.path).st_mtime_ns)
+        model = _load(self.path, os.stat(self.path).st_mtime_ns)
         kept = frame if self.keep is None else frame[self.keep]
         names = getattr(model, "names_", {})
         if not len(frame):  # partitions may be empty, and Dask asks what the columns will be
             labels, confidence = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
         else:
-            labels, confidence = model.assign(_rows(frame, columns, fill))
+            labels, confidence = model.assign(frame)
         added: dict[str, Any] = {
             "cluster": np.asarray(labels, dtype=np.int64),
             "confidence": np.asarray(confidence, dtype=np.float32),
@@ -56,8 +54,8 @@ def label_frames(model: str | os.PathLike[str], *, keep: Iterable[str] | None = 
     Parameters
     ----------
     model : str or Path
-        The folder of a run, whose columns are taken by name and whose gaps are filled as in the fit; or the file of
-        a model. Every process that labels must be able to read it.
+        The folder of a run, or the file of a model. Named columns are taken by name, in any order and among others;
+        words and gaps as in the fit. Every process that labels must be able to read it.
     keep : iterable of str, optional
         The columns of the frame that stay next to the labels, such as an identifier; all by default.
 
@@ -84,26 +82,9 @@ def label_frames(model: str | os.PathLike[str], *, keep: Iterable[str] | None = 
 
 
 @lru_cache(maxsize=4)
-def _load(path: str, changed: int) -> tuple[Any, list[str], Any]:
-    """Return the model, the names of its columns, empty where they have none, and what fills gaps."""
+def _load(path: str, changed: int) -> Any:
     if not Path(path).is_dir():
-        model = load(path)
-        fitted = getattr(model, "base", model)._columns_in
-        return model, [str(name) for names in fitted for name in names or []], None
+        return load(path)
     the_run = Run(Path(path))
     the_run.check()
-    note = the_run.read_note()
-    return load(the_run.model), note.get("columns") or [], note.get("fill")
-
-
-def _rows(frame: Any, columns: list[str], fill: Any) -> Any:
-    """Return the columns of the fit, by name where these are known."""
-    if columns:
-        lacking = [repr(name) for name in columns if name not in frame.columns]
-        if lacking:
-            raise InputError(
-                f"The frame lacks {listed(lacking)}: it needs every column that the model was fitted on."
-            )
-        frame = frame[columns]
-    views = as_views(frame)
-    return views if fill is None else impute(views, fill)
+    return load(the_run.model)

@@ -83,7 +83,9 @@ def test_without_a_method_the_recommended_one_is_taken_and_named(folder, capsys)
         "known": ["--labels", str(folder / "truth.txt")],
     }.items():
         assert run(["fit", rows, "--out", str(folder / name), *more]) == 0
-        said[name] = capsys.readouterr().out.splitlines()[0]
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[:2] == ["column  kind    values", lines[1]]
+        said[name] = next(line for line in lines if line.startswith("Method"))
         assert json.loads((folder / name / "run.json").read_text())["method"] in said[name]
     assert "Method: GraphClustering;" in said["plain"]
     assert "Method: FUCSMF;" in said["known"]

@@ -30,8 +30,8 @@ def test_gaps_of_rows_on_disk_are_told_by_recommend(tmp_path, capsys):
     np.save(tmp_path / "g.npy", rows)
     assert run(["recommend", str(tmp_path / "g.npy")]) == 0
     said = capsys.readouterr().out
-    assert "Columns used: all 3; they have no names.\n1 cell is empty (2): --fill puts" in said
-    assert "--clusters auto --fill --out run" in said
+    assert "1 cell is empty and gets what the ten most similar rows have (2)." in said
+    assert "--clusters auto --out run" in said
 
 
 def test_the_command_for_a_handful_of_rows_is_one_that_takes_them(tmp_path, capsys):

@@ -17,9 +17,9 @@ from coterie.cli.inputs import (
     Clusters,
     DataPath,
     Drop,
-    Fill,
     IdColumn,
     ImageShape,
+    Kinds,
     LabelsFormat,
     Layer,
     MovedData,
@@ -33,10 +33,7 @@ from coterie.cli.inputs import (
     TextColumn,
     cluster_count,
     describe_columns,
-    describe_gaps,
     describe_sizes,
-    fill_values,
-    filled,
     fitted_data,
     identified,
     is_follower,
@@ -47,6 +44,7 @@ from coterie.cli.inputs import (
     printed_warnings,
     read_classes,
     read_corrections,
+    read_data,
     read_rows,
     read_settings,
     read_shown_classes,
@@ -112,6 +110,7 @@ def recommend(
         typer.Option("--uneven/--even", help="Whether you expect groups of very different size."),
     ] = None,
     drop: Drop = None,
+    kinds: Kinds = None,
     kind: As = None,
     text: TextColumn = None,
     layer: Layer = None,
@@ -122,22 +121,30 @@ def recommend(
     from coterie.data import read_some_labels
     from coterie.methods.choosing.recommend import recommend as recommend_method
 
-    views, _ = read_rows(data, drop, as_json, kind=kind, column=text, layer=layer, rep=rep)
+    views, _ = read_rows(data, drop, as_json, kinds=kinds, kind=kind, column=text, layer=layer, rep=rep)
     known = None if labels is None else read_some_labels(labels, views.n_rows)
     with phase("recommending"):
         advice = recommend_method(views, known, n_clusters=cluster_count(clusters), uneven=uneven)
-    gaps = describe_gaps(views)
     given = {"--as": kind, "--text": text, "--layer": layer, "--rep": rep}
     more = [word for option, value in given.items() if value is not None for word in (option, value)]
-    more += ["--fill"] * bool(gaps)
+    more += [word for item in kinds or () for word in ("--kind", item)]
     command = advice.command(str(data), None if labels is None else str(labels), drop or (), more=more)
     if as_json:
         typer.echo(json.dumps(advice.as_values() | {"command": command}))
         return
-    columns = "\n".join(filter(None, (describe_columns(views), gaps)))
-    typer.echo(f"{advice}\n\n{columns}\n\nNext:\n  {command}")
+    typer.echo(f"{advice}\n\n{describe_columns(views)}\n\nNext:\n  {command}")
     if views.labels is not None and labels is None:
         typer.echo("The labels in the data were not used; --labels FILE lets labels steer the method.")
+
+
+@app.command()
+def look(data: DataPath, drop: Drop = None, kinds: Kinds = None) -> None:
+    """Say what DATA holds: the kind and the values of each column, what is left out, and what is empty."""
+    views = read_data(data, drop, kinds)
+    views.check()
+    typer.echo(f"{data}: {counted(views.n_rows, 'row')}\n\n{describe_columns(views)}")
+    if views.n_views == 1 and views.feature_names[0] is not None:
+        typer.echo("\n--kind NAME=KIND corrects a kind, --drop NAME leaves a column out; here and for fit.")
 
 
 @app.command()
@@ -162,7 +169,7 @@ def fit(
     ] = None,
     drop: Drop = None,
     id_column: IdColumn = None,
-    fill: Fill = False,
+    kinds: Kinds = None,
     kind: As = None,
     text: TextColumn = None,
     layer: Layer = None,
@@ -199,11 +206,11 @@ def fit(
         named_by = "none" if text is not None and id_column is None else id_column
         identifiers, without = identified(data, named_by, drop, quiet)
         views, reading = read_rows(
-            data, drop, quiet, without=without, kind=kind, column=text, layer=layer, rep=rep
+            data, drop, quiet, without=without, kinds=kinds, kind=kind, column=text, layer=layer, rep=rep
         )
         drop = without if reading is None else None
-        values = fill_values(views, fill)
-        views = filled(views, values)
+    if reading is None and not quiet and not is_follower():
+        typer.echo(f"{describe_columns(views)}\n")
     known = None if labels is None else read_some_labels(labels, views.n_rows)
     names = {} if labels is None else read_label_names(labels)
     if chosen is None:
@@ -236,9 +243,9 @@ def fit(
         facts = {
             "data": str(data.resolve()),
             "drop": drop or [],
-            "columns": list(views.feature_names[0] or []) if views.n_views == 1 else [],
+            "kinds": kinds or [],
+            "columns": list(model._fitted_columns[0].names or []) if views.n_views == 1 else [],
             "id": None if identifiers is None else identifiers.name,
-            "fill": values,
             "read as": None if reading is None else {"kind": reading.kind, "text": reading.column},
             "rows": views.n_rows,
             "method": chosen.name,

@@ -71,8 +71,13 @@ Rep = Annotated[
         "--rep", metavar="NAME", help="Compare cells by this key of obsm, or by X; by default X_pca."
     ),
 ]
-Fill = Annotated[
-    bool, typer.Option("--fill", help="Put the median of its column into each empty cell of a table.")
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kind",
+        metavar="NAME=KIND",
+        help="The kind of a column where the guess of coterie look is wrong; repeatable.",
+    ),
 ]
 IdColumn = Annotated[
     str | None,
@@ -155,12 +160,17 @@ def recommended(views: Any, known: Any, labels: Path | None, quiet: bool) -> Any
     return method
 
 
-def read_data(path: Path, drop: list[str] | None) -> Any:
-    """Read the data, and print the reader's warnings as plain sentences."""
+def read_data(path: Path, drop: list[str] | None, kinds: list[str] | None = None) -> Any:
+    """Read the data, with gaps in tables of numbers filled, and print the reader's warnings as plain sentences."""
     from coterie.data import read_views
+    from coterie.data.memory import fits
 
+    options: dict[str, Any] = {"drop": drop} if drop else {}
+    if kinds:
+        options["kinds"] = read_kinds(kinds)
     with printed_warnings(), phase("reading"):
-        return read_views(path, **({"drop": drop} if drop else {}))
+        views = read_views(path, **options)
+        return views.gaps_encoded(str(path)) if fits(views) else views
 
 
 def read_rows(
@@ -169,6 +179,7 @@ def read_rows(
     quiet: bool,
     *,
     without: list[str] | None = None,
+    kinds: list[str] | None = None,
     kind: str | None,
     column: str | None,
     layer: str | None,
@@ -183,9 +194,10 @@ def read_rows(
             f"--{'layer' if layer else 'rep'} is for cells (.h5ad, .h5mu), and {path} holds none."
         )
     if found == "table":
-        return read_data(path, without or drop), None
-    if drop:
-        raise InputError(f"--drop is for the columns of a table, and {path} is read as {found}.")
+        return read_data(path, without or drop, kinds), None
+    if drop or kinds:
+        option = "drop" if drop else "kind"
+        raise InputError(f"--{option} is for the columns of a table, and {path} is read as {found}.")
     from coterie.data.describe.reading import Reading
 
     with printed_warnings(), phase("reading"):
@@ -201,39 +213,21 @@ def reread(path: Path, reading: Any) -> Any:
         return reading.views(path)
 
 
-def fill_values(views: Any, fill: bool) -> list[list[float]] | None:
-    """Return the medians that fill the empty cells of each column; None where they are not to be filled."""
-    from coterie.data.imputation import column_medians
+def read_kinds(given: list[str]) -> dict[str, str]:
+    """Parse NAME=KIND pairs.
 
-    return column_medians(views) if fill else None
-
-
-def filled(views: Any, values: list[list[float]] | None) -> Any:
-    """Fill the empty cells of rows, where there are values to fill them with."""
-    from coterie.data.imputation import impute
-
-    return views if values is None else impute(views, values)
-
-
-def describe_gaps(views: Any) -> str:
-    """Say how many cells of a table are empty, and where; nothing where none is."""
-    from coterie.data.imputation import count_empty_cells
-    from coterie.data.memory import fits
-
-    counts = count_empty_cells(views) if fits(views) else []  # a larger file takes too long
-    total = int(sum(count.sum() for count in counts))
-    if not total:
-        return ""
-    columns = [
-        str(j) if views.feature_names[v] is None else repr(views.feature_names[v][j])
-        for v, count in enumerate(counts)
-        for j in count.nonzero()[0]
-    ]
-    cells = "1 cell is empty" if total == 1 else f"{total:,} cells are empty"
-    return (
-        f"{cells} ({listed(columns)}): --fill puts the median of the column there. If a gap means something, drop "
-        "the column or write what it means."
-    )
+    Examples
+    --------
+    >>> read_kinds(["plz=category", "a=b=S<M<L"])
+    {'plz': 'category', 'a=b': 'S<M<L'}
+    """
+    kinds = {}
+    for item in given:
+        name, equals, kind = item.rpartition("=")
+        if not equals or not name or not kind:
+            raise InputError(f"--kind {item} is not NAME=KIND, such as plz=category.")
+        kinds[name] = kind
+    return kinds
 
 
 def describe_sizes(sizes: Sequence[int]) -> str:
@@ -251,46 +245,32 @@ def describe_sizes(sizes: Sequence[int]) -> str:
 
 
 def describe_columns(views: Any) -> str:
-    """List the columns of a table, or the views."""
+    """List the columns of a table with their kinds and gaps, or the views."""
+    from coterie.data.tables.describe import describe_gaps, describe_table
+
     if views.n_views > 1:
         widths = [f"{name} ({dim:,})" for name, dim in zip(views.names, views.dims, strict=True)]
         return f"Views and their columns: {listed(widths)}."
-    names = views.feature_names[0]
-    return (
-        f"Columns used: {f'all {views.dims[0]:,}; they have no names' if names is None else listed(names)}."
-    )
+    table = describe_table(views) or f"{counted(views.dims[0], 'column')} of numbers"
+    return "\n".join(filter(None, (table, describe_gaps(views))))
 
 
 def read_new_rows(path: Path, model: Any, the_run: Any, drop: list[str] | None) -> Any:
-    """Read rows for a model: things described as in its fit; in a run columns matched by name, gaps filled."""
-    from coterie.data import as_views, column_names
+    """Read rows for a model as in its fit, and say where columns have other names and are taken in their order."""
+    from coterie.data import column_names
 
     if model.reading_ is not None:
         return reread(path, model.reading_)
     if the_run is None:
         return read_data(path, drop)
-    facts = the_run.read_note()
-    fitted, columns = facts.get("columns"), column_names(path)
-    by_name = _can_match(fitted, columns)
+    fitted, columns = _names_in_fit(model), column_names(path)
+    views = _read_matched(path, model, the_run, drop)
     if fitted and columns and not set(fitted) & set(columns):
         typer.echo(
             f"coterie: {path} has no column called {listed(fitted)}, as {the_run.folder} was fitted on: its columns "
             "are taken in their order.",
             err=True,
         )
-    if by_name:
-        missing = [repr(name) for name in fitted if name not in columns]
-        if missing:
-            raise InputError(
-                f"{path} lacks {listed(missing)}: new rows need every column that {the_run.folder} was fitted on."
-            )
-        drop = [name for name in columns if name not in fitted]
-    elif drop is None:
-        drop = [name for name in the_run.dropped if name in columns or not (columns or fitted)]
-    views = filled(read_data(path, drop), facts.get("fill"))
-    if by_name and list(views.feature_names[0]) != fitted:
-        views = as_views(views, views={views.names[0]: fitted})
-    views.check()  # the model would call them by the name of the file it was fitted on
     return views
 
 
@@ -326,9 +306,24 @@ def label_file(
         return LabelledFile(views, model.assign(views), identifiers)
 
 
-def _can_match(fitted: list[str] | None, columns: Sequence[str]) -> bool:
-    """Whether the columns of a fit can be matched with those of a file by name."""
-    return bool(fitted and set(fitted) & set(columns)) and len(set(columns)) == len(columns)
+def _names_in_fit(model: Any) -> Sequence[str]:
+    """Return the names of the columns of one table that a model was fitted on, where they have any."""
+    columns = model._fitted_columns
+    return (columns[0].names or ()) if len(columns) == 1 else ()
+
+
+def _read_matched(path: Path, model: Any, the_run: Any, drop: list[str] | None) -> Any:
+    """Read rows with the columns of a fit: by name where they have names, words and gaps taken as in the fit."""
+    from coterie.data import column_names
+
+    fitted, columns = _names_in_fit(model), column_names(path)
+    if drop is None:
+        drop = [name for name in the_run.dropped if name in columns or not (columns or fitted)]
+    views = read_data(path, drop)
+    with printed_warnings():
+        views = views.matched(model._fitted_columns, str(path))
+        views.check()  # the model would call them by the name of the file it was fitted on
+    return views
 
 
 def read_classes(path: Path, column: str | None) -> Any:
@@ -367,19 +362,12 @@ def load_if_it_fits(views: Any, path: Path, quiet: bool) -> Any:
 
 def fitted_data(model: Any, the_run: Any, moved_to: Path | None) -> Any:
     """Return the rows that the model of a run was fitted on."""
-    from coterie.data import column_names
-
     facts = the_run.read_note()
     path = moved_to if moved_to is not None else Path(facts["data"])
     if not path.exists():
         raise InputError(f"The data are not at {path}; give --data the place where they are now.")
-    columns = column_names(path) if model.reading_ is None else ()
-    if model.reading_ is not None:
-        views = reread(path, model.reading_)
-    elif _can_match(facts.get("columns"), columns) and not set(the_run.dropped) <= set(columns):
-        views = read_new_rows(path, model, the_run, None)  # a file from which columns were removed since
-    else:
-        views = filled(read_data(path, the_run.dropped), facts.get("fill"))
+    reading = model.reading_
+    views = _read_matched(path, model, the_run, None) if reading is None else reread(path, reading)
     if views.n_rows != facts["rows"]:
         raise InputError(
             f"The data have {views.n_rows} rows, the run had {facts['rows']}; give --data the same rows."

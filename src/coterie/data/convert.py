@@ -13,6 +13,8 @@ from scipy import sparse
 from coterie.data.disk import ChunkedRows
 from coterie.data.mapped import MemmapRows
 from coterie.data.sources import CsrRows, DenseRows, Source
+from coterie.data.tables.frames import frame_names, frame_table, is_frame, is_numeric_frame
+from coterie.data.tables.rows import EncodedRows
 from coterie.errors import InputError
 
 
@@ -29,15 +31,15 @@ class Table:
     columns: Sequence[str] | None = None
 
 
-def find_tables(X: Any) -> list[Table]:
+def find_tables(X: Any, kinds: Mapping[str, str] | None = None) -> list[Table]:
     """Return the tables of one table, a list of tables or a mapping from names to tables."""
     if isinstance(X, Mapping) and not sparse.issparse(X):  # a sparse "dok" is both
         _check_same_order([(f"View '{name}'", x) for name, x in X.items()])
-        return [replace(table_of(x, f"View '{name}'"), name=str(name)) for name, x in X.items()]
+        return [replace(table_of(x, f"View '{name}'", kinds), name=str(name)) for name, x in X.items()]
     if isinstance(X, list | tuple) and any(_is_table(x) for x in X):
         _check_same_order([(f"View {v}", x) for v, x in enumerate(X)])
-        return [table_of(x, f"View {v}") for v, x in enumerate(X)]
-    return [table_of(X, "X")]
+        return [table_of(x, f"View {v}", kinds) for v, x in enumerate(X)]
+    return [table_of(X, "X", kinds)]
 
 
 def _check_same_order(tables: Sequence[tuple[str, Any]]) -> None:
@@ -61,7 +63,7 @@ def _is_table(x: Any) -> bool:
     return len(getattr(x, "shape", ())) >= 2
 
 
-def table_of(x: Any, label: str) -> Table:
+def table_of(x: Any, label: str, kinds: Mapping[str, str] | None = None) -> Table:
     """Return one object as a table; `label` names it in messages."""
     if isinstance(x, str | os.PathLike):
         return _table_in_file(x, label)
@@ -69,6 +71,8 @@ def table_of(x: Any, label: str) -> Table:
         return Table(x)
     if hasattr(x, "obs_names") and hasattr(x, "var_names"):
         return Table(table_of(x.X, label).source, columns=[str(name) for name in x.var_names])
+    if is_frame(x):
+        return _table_of_frame(x, label, kinds)
     if hasattr(x, "columns") and hasattr(x, "to_numpy"):
         columns = [str(name) for name in x.columns]
         cells = x.to_numpy()
@@ -86,6 +90,17 @@ def table_of(x: Any, label: str) -> Table:
     if hasattr(x, "detach") and hasattr(x, "cpu"):
         x = x.detach().cpu().numpy()
     return Table(_dense(x, label))
+
+
+def _table_of_frame(x: Any, label: str, kinds: Mapping[str, str] | None) -> Table:
+    """Return numbers alone as they are, and any other frame as encoded rows."""
+    names = frame_names(x)
+    _check_two_dimensional((len(x), len(names)), label)
+    own = {name: kind for name, kind in (kinds or {}).items() if name in names}
+    if not own and is_numeric_frame(x, label):
+        cells = x.to_numpy() if hasattr(x, "to_numpy") else x.to_pandas().to_numpy()
+        return Table(_dense(cells, label), columns=names)
+    return Table(EncodedRows(frame_table(x, label), kinds=own))
 
 
 def _table_in_file(path: Any, label: str) -> Table:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,16 @@ import numpy as np
 from coterie.data.convert import column_groups, find_tables
 from coterie.data.sources import Source, count_rows, plain_rows
 from coterie.data.subsets import take_columns, take_rows
+from coterie.data.tables.rows import (
+    EncodedRows,
+    FittedColumns,
+    ReadableRows,
+    encoding_of,
+    fitted_columns,
+    gaps_encoded,
+    matched,
+    whole_table,
+)
 from coterie.errors import InputError
 
 # One streaming pass holds about this much at a time.
@@ -74,13 +84,23 @@ class Views:
             raise InputError(
                 f"There are {self.n_rows} rows but labels of shape {self.labels.shape}: give one label a row."
             )
-        self.feature_names: tuple[Sequence[str] | None, ...] = tuple(feature_names or [None] * self.n_views)
+        self._feature_names: tuple[Sequence[str] | None, ...] = tuple(feature_names or [None] * self.n_views)
         self._checked = False
+
+    @property
+    def feature_names(self) -> tuple[Sequence[str] | None, ...]:
+        """For each view the names of its columns, of encoded tables those of the encoded columns, or None."""
+        encodings = [encoding_of(source) for source in self.sources]
+        return tuple(
+            names if encoding is None else encoding.features
+            for names, encoding in zip(self._feature_names, encodings, strict=True)
+        )
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self.sources[0].shape[0]
+        first = self.sources[0]
+        return first.n_rows if isinstance(first, EncodedRows) else first.shape[0]
 
     @property
     def n_views(self) -> int:
@@ -156,7 +176,7 @@ class Views:
             "names": self.names,
             "mask": self.present,
             "labels": self.labels,
-            "feature_names": self.feature_names,
+            "feature_names": self._feature_names,
         }
         return Views(**(same | changes))
 
@@ -184,10 +204,57 @@ class Views:
             sources=[self.sources[v] for v in order],
             names=names,
             mask=None if self.present is None else self.present[:, order],
-            feature_names=[self.feature_names[v] for v in order],
+            feature_names=[self._feature_names[v] for v in order],
         )
         reordered._checked = self._checked
         return reordered
+
+    def fitted_columns(self) -> list[FittedColumns]:
+        """Return what is remembered of the columns of each view, so that new rows can be matched with them."""
+        return [fitted_columns(*view) for view in zip(self.sources, self._feature_names, strict=True)]
+
+    def matched(self, fitted: Sequence[FittedColumns], where: str = "X") -> Views:
+        """Return new rows with the columns of a fit, view by view: by name where they have names, encoded alike.
+
+        `where` is what messages call the rows.
+        """
+        if len(fitted) != self.n_views:
+            return self
+        pairs = [
+            matched(source, names, columns, where if self.n_views == 1 else f"View {view!r}")
+            for source, names, columns, view in zip(
+                self.sources, self._feature_names, fitted, self.names, strict=True
+            )
+        ]
+        changed = any(new is not old for (new, _), old in zip(pairs, self.sources, strict=True))
+        return (
+            self.copy(sources=[p[0] for p in pairs], feature_names=[p[1] for p in pairs]) if changed else self
+        )
+
+    def gaps_encoded(self, where: str = "X") -> Views:
+        """Return the rows with the empty cells of tables of numbers filled, where they fit into memory."""
+        sources = [
+            gaps_encoded(source, names, where)
+            for source, names in zip(self.sources, self._feature_names, strict=True)
+        ]
+        return self.copy(sources=sources)
+
+    def own_scale(self, scale: Any) -> Any:
+        """Return `scale`, "none" instead of "auto" where all views are encoded tables, whose columns count alike."""
+        encodings = [encoding_of(source) for source in self.sources]
+        alike = all(encoding is not None and not encoding.in_units for encoding in encodings)
+        return "none" if alike and isinstance(scale, str) and scale == "auto" else scale
+
+    def readable(self) -> Views:
+        """Return the rows in the units and words of encoded tables: shares of words, dates as years."""
+        encodings = [encoding_of(source) for source in self.sources]
+        sources = [
+            source if encoding is None else ReadableRows(source, encoding)
+            for source, encoding in zip(self.sources, encodings, strict=True)
+        ]
+        readable = self.copy(sources=sources, feature_names=self.feature_names)
+        readable._checked = self._checked
+        return readable
 
     def present_rows(self, rows: Any) -> np.ndarray:
         """Return which views are present for which rows, as booleans (b, v)."""
@@ -253,7 +320,7 @@ class Views:
         )
         if np.isnan(value):
             return InputError(
-                f"{where} is NaN: fill it in (coterie fit --fill does, and predict after it) or remove the row (a "
+                f"{where} is NaN: fill it in, or give a DataFrame, whose gaps are filled, or remove the row (a "
                 "missing view is a row that is all NaN)."
             )
         return InputError(
@@ -281,9 +348,11 @@ def _checked_names(names: Sequence[str] | None, n_views: int) -> tuple[str, ...]
 
 
 def _check_shapes(sources: Sequence[Source], names: Sequence[str]) -> None:
-    n = sources[0].shape[0]
-    for source, name in zip(sources, names, strict=True):
-        rows, columns = source.shape
+    shapes = [
+        (s.n_rows, 1) if isinstance(s, EncodedRows) else s.shape for s in sources
+    ]  # encoded when first read
+    n = shapes[0][0]
+    for (rows, columns), name in zip(shapes, names, strict=True):
         if rows != n:
             raise InputError(
                 f"View '{name}' has {rows} rows but view '{names[0]}' has {n}: "
@@ -318,8 +387,18 @@ def _check_every_row_has_a_view(present: np.ndarray, why: str) -> None:
         raise InputError(f"Row {empty[0]} has no view at all (it is {why} in each): remove {rows}.")
 
 
-def as_views(X: Any, *, views: Any = None, mask: Any = None, names: Sequence[str] | None = None) -> Views:
+def as_views(
+    X: Any,
+    *,
+    views: Any = None,
+    mask: Any = None,
+    names: Sequence[str] | None = None,
+    kinds: Mapping[str, str] | None = None,
+) -> Views:
     """Convert arrays, frames, files, AnnData or MuData to `Views`.
+
+    A DataFrame or a CSV or Parquet file may have words, dates, money and gaps: the kind of each column is guessed,
+    and the columns are encoded so that each counts once.
 
     Parameters
     ----------
@@ -335,6 +414,10 @@ def as_views(X: Any, *, views: Any = None, mask: Any = None, names: Sequence[str
         True where the view is there for the row. A view is also missing where its row is all NaN.
     names : sequence of str, optional
         Names of the views.
+    kinds : mapping from column to kind, optional
+        The kind of columns of a DataFrame or a file for which the guess is wrong: ``"number"``, ``"money"``,
+        ``"percent"``, ``"boolean"``, ``"date"``, ``"grade"`` (or its words from the lowest, ``"S<M<L"``),
+        ``"category"``; ``"text"`` and ``"identifier"`` leave a column out.
 
     Returns
     -------
@@ -352,7 +435,11 @@ def as_views(X: Any, *, views: Any = None, mask: Any = None, names: Sequence[str
     array([[ True, False],
            [False,  True]])
     """
-    data = X if isinstance(X, Views) else _convert(X)
+    if kinds and isinstance(X, Views):
+        raise InputError(
+            "kinds= goes with a DataFrame or a file, not with Views: give it where the Views are made."
+        )
+    data = X if isinstance(X, Views) else _convert(X, kinds)
     if views is not None:
         data = _split_columns(data, views)
     if mask is not None:
@@ -363,16 +450,16 @@ def as_views(X: Any, *, views: Any = None, mask: Any = None, names: Sequence[str
     return data if names is None else data.copy(names=names)
 
 
-def _convert(X: Any) -> Views:
+def _convert(X: Any, kinds: Mapping[str, str] | None) -> Views:
     """Build Views from a path, an AnnData or MuData object, or tables in memory."""
     # These import Views, so they can only be imported once it exists.
     from coterie.data.readers import cell_views, read_views
 
     if isinstance(X, str | os.PathLike):
-        return read_views(X)
+        return read_views(X, **({"kinds": kinds} if kinds else {}))
     if hasattr(X, "obs_names") and (hasattr(X, "mod") or hasattr(X, "var_names")):
         return cell_views(X)
-    tables = find_tables(X)
+    tables = find_tables(X, kinds)
     named = any(table.name is not None for table in tables)
     return Views(
         [table.source for table in tables],
@@ -385,10 +472,17 @@ def _split_columns(table: Views, views: Any) -> Views:
     """Split the columns of one table into views."""
     if table.n_views != 1:
         raise InputError(f"views= cuts one table into views, but the data already have {table.n_views}.")
-    columns = table.feature_names[0]
-    groups, names = column_groups(views, table.dims[0], columns)
+    source = table.sources[0]
+    mixed = whole_table(source)
+    columns = table.feature_names[0] if mixed is None else mixed.table.names
+    groups, names = column_groups(views, table.dims[0] if mixed is None else len(mixed.table.names), columns)
     return Views(
-        [take_columns(table.sources[0], group) for group in groups],
+        [
+            take_columns(source, group)
+            if mixed is None
+            else mixed.pick([mixed.table.names[i] for i in group])
+            for group in groups
+        ],
         names=names,
         labels=table.labels,
         feature_names=[None if columns is None else [columns[i] for i in group] for group in groups],

@@ -22,11 +22,12 @@ class Table:
 
     def __init__(self, X: Any, model: Any, feature_names: Any = None) -> None:
         self._whole = as_views(X)
-        if self._whole.n_views > 1:
+        if self._whole.n_views > 1 or model.get_params().get("views") is None:
             self._whole = _as_fitted(self._whole, model)
         self._takes_views = hasattr(model, "view_names_in_") or self._whole.n_views > 1
         self._groups = model.get_params().get("views") if self._whole.n_views == 1 else None
-        self._shown = _as_fitted(as_views(self._whole, views=self._groups), model)
+        self._encoded = _as_fitted(as_views(self._whole, views=self._groups), model)
+        self._shown = self._encoded.readable()
         self.n_rows = self._whole.n_rows
         self.views = list(zip(self._shown.names, self._shown.dims, strict=True))
         self.feature_names = self._names(feature_names)
@@ -65,7 +66,11 @@ class Table:
             raise InputError(
                 f"exemplars_ has widths {views.dims} but the views of X have {self._shown.dims}."
             )
-        return views.read(slice(None))
+        encodings = [columns.encoding for columns in self._encoded.fitted_columns()]
+        return [
+            block if encoding is None else encoding.readable(block)
+            for block, encoding in zip(views.read(slice(None)), encodings, strict=True)
+        ]
 
     def chunks(self, rows: NDArray[np.integer]) -> Iterator[NDArray[np.integer]]:
         """Cut row numbers into chunks that fit easily into memory."""
@@ -105,7 +110,9 @@ class Table:
 def _as_fitted(views: Views, model: Any) -> Views:
     """Give the views the names and the order they had in `fit`, where the model remembers them."""
     names = getattr(model, "view_names_in_", None)
-    return views if names is None else views.arranged([str(name) for name in names])
+    if names is None:
+        return views
+    return views.arranged([str(name) for name in names]).matched(getattr(model, "_fitted_columns", ()))
 
 
 def _checked_names(names: Sequence[str] | None, view: str, dim: int) -> Sequence[str]:

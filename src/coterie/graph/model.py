@@ -108,6 +108,7 @@ def build_graph(
         order = content_order(data, collectives)
         sample, drawn_from = np.sort(order[sample]), data.select(order)
     if comparison is None:
+        scale = data.own_scale(scale)
         comparison = fit_comparison(
             drawn_from, scale=scale, metric=metric, n_neighbors=n_neighbors, seed=seed
         )

@@ -6,7 +6,7 @@ import operator
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +14,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie.data import Views, as_views
+from coterie.data.tables.encoding import TableEncoding
+from coterie.data.tables.frames import frame_names, is_frame
+from coterie.data.tables.rows import FittedColumns
 from coterie.engine.callbacks import Checkpoint, Progress
 from coterie.engine.checkpoint import stored_identity
 from coterie.engine.distributed import current_collectives
@@ -80,6 +83,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     view_names_in_: np.ndarray
     k_choice_: KChoice | None
     seed_: int
+    _fitted_columns: list[FittedColumns]
 
     def __new__(cls, *args: Any, **params: Any) -> Self:
         """Say where a parameter of an earlier version went, before Python refuses its name."""
@@ -136,36 +140,44 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """Return the data as views with the features of `fit`; with `reset`, remember those of these data."""
         data = as_views(X, views=getattr(self, "views", None))
         if not reset:
-            data = data.arranged([str(name) for name in self.view_names_in_])
-        if hasattr(X, "shape") or hasattr(X, "columns"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
+            data = data.arranged([str(name) for name in self.view_names_in_]).matched(self._fitted_columns)
+        self._remember_names(X, reset=reset)
         data.check()
         if reset:
             check_same_data(data, current_collectives())
-            self.n_features_in_ = sum(data.dims)
+            self._fitted_columns = data.fitted_columns()
+            self.n_features_in_ = self._count_features(X, data)
             self.view_names_in_ = np.array(data.names, dtype=object)
             self.view_dims_in_ = tuple(data.dims)
-            self._columns_in = [None if names is None else list(names) for names in data.feature_names]
+            if not isinstance(X, Views):
+                _warn_of_columns_left_out(self._fitted_columns)
         elif tuple(data.dims) != self.view_dims_in_:
             raise InputError(
                 f"X has {_columns(data.dims)} features, but {type(self).__name__} is expecting "
                 f"{_columns(self.view_dims_in_)} features as input."
             )
-        else:
-            self._check_column_order(data)
         if not self._takes_missing:
             self._check_whole(data)
         return data
 
-    def _check_column_order(self, data: Views) -> None:
-        """Check that columns named as in `fit` come in the order of `fit`: they are taken by position."""
-        fitted = getattr(self, "_columns_in", [])  # models of file schema 1 do not know it
-        for view, before, now in zip(data.names, fitted, data.feature_names, strict=False):
-            if before is not None and now is not None and before != list(now) and set(before) == set(now):
-                raise InputError(
-                    f"View {view!r} has the columns of fit in another order; put them in that order: "
-                    f"{listed(list(map(str, before)))}."
-                )
+    def _remember_names(self, X: Any, *, reset: bool) -> None:
+        """Set the names of the features of an array or a frame, or compare them with those of `fit`."""
+        if not is_frame(X):
+            if hasattr(X, "shape") or hasattr(X, "columns"):
+                validate_data(self, X, reset=reset, skip_check_array=True)
+        elif reset:
+            self.feature_names_in_ = np.array(frame_names(X), dtype=object)
+        elif not set(frame_names(X)) & {*getattr(self, "feature_names_in_", frame_names(X))}:
+            raise InputError(
+                f"X has none of the columns of fit: {listed(list(map(str, self.feature_names_in_)))}."
+            )
+
+    def _count_features(self, X: Any, data: Views) -> int:
+        """Return the number of columns that were given, before words became several."""
+        if is_frame(X):
+            return len(frame_names(X))
+        names = [columns.names if columns.encoding is not None else None for columns in self._fitted_columns]
+        return sum(dim if used is None else len(used) for dim, used in zip(data.dims, names, strict=True))
 
     def _settle_clusters(self, data: Views) -> None:
         """Set how many clusters to find: as many as were asked for, or what the rows say where "auto" was."""
@@ -333,11 +345,17 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         check_is_fitted(self)
         params = {name: as_json(name, value) for name, value in self.get_params(deep=False).items()}
         values, arrays = self._pack()
+        for v, columns in enumerate(self._fitted_columns):
+            if columns.encoding is not None:
+                arrays[f"table{v}.donors"] = columns.encoding.state()[1]
         inputs = {
             "n_features_in_": self.n_features_in_,
             "view_names_in_": list(self.view_names_in_),
             "view_dims_in_": list(self.view_dims_in_),
-            "columns_in": self._columns_in,
+            "columns_in": [None if c.names is None else list(c.names) for c in self._fitted_columns],
+            "encodings": [
+                None if c.encoding is None else c.encoding.state()[0] for c in self._fitted_columns
+            ],
             "feature_names_in_": [str(name) for name in getattr(self, "feature_names_in_", [])],
             "n_clusters_": self.n_clusters_,
             "k_choice_": None if self.k_choice_ is None else self.k_choice_.as_values(),
@@ -371,7 +389,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         self.view_dims_in_ = tuple(inputs["view_dims_in_"])
         if inputs["feature_names_in_"]:
             self.feature_names_in_ = np.array(inputs["feature_names_in_"], dtype=object)
-        self._columns_in = inputs.get("columns_in", [])
+        self._fitted_columns = _fitted_columns(inputs, arrays)
         # Models of version 0.1 before "auto" have neither.
         self.n_clusters_ = inputs.get("n_clusters_", self.n_clusters)
         choice = inputs.get("k_choice_")
@@ -455,6 +473,31 @@ def _check_labels(arrays: dict[str, np.ndarray], n_clusters: Any, *, marks_outli
     )
     if not inside.all():
         raise ValueError("a row is in a cluster that there is not")
+
+
+def _fitted_columns(inputs: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> list[FittedColumns]:
+    """Take back what is remembered of the columns; models of file schema 1 do not know them."""
+    names = inputs.get("columns_in", [])
+    encodings = inputs.get("encodings", [None] * len(names))
+    return [
+        FittedColumns(
+            None if own is None else tuple(own),
+            None if values is None else TableEncoding.from_state(values, arrays[f"table{v}.donors"]),
+        )
+        for v, (own, values) in enumerate(zip(names, encodings, strict=True))
+    ]
+
+
+def _warn_of_columns_left_out(fitted: Sequence[FittedColumns]) -> None:
+    """Say which columns of a table are not used, where a person has not been told."""
+    left_out = [item for columns in fitted if columns.encoding for item in columns.encoding.left_out.items()]
+    if left_out:
+        warnings.warn(
+            f"Columns left out: {listed([f'{name} ({kind})' for name, kind in left_out])}; "
+            "coterie.as_views(X, kinds={NAME: KIND}) corrects a guess.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _columns(dims: tuple[int, ...]) -> str:

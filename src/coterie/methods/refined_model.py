@@ -90,6 +90,7 @@ class RefinedModel:
         self.labels_, self.classes_ = solver.labels_, solver.classes_
         self.exemplar_indices_ = solver.exemplar_indices_
         self.history_, self.seed_, self.versions_ = base.history_, base.seed_, base.versions_
+        self._fitted_columns = base._fitted_columns
         self.view_dims_in_, self.image_shape = base.view_dims_in_, getattr(base, "image_shape", None)
         self.reading_ = base.reading_
 
@@ -146,7 +147,11 @@ def rows_for_solver(model: Clusterer, X: Any) -> Views:
 
     The embedding of FUCSMF is its class scores, which are what is corrected; its rows are its views alone.
     """
-    data = as_views(X, views=getattr(model, "views", None)).arranged(list(model.view_names_in_))
+    data = (
+        as_views(X, views=getattr(model, "views", None))
+        .arranged(list(model.view_names_in_))
+        .matched(model._fitted_columns)
+    )
     return data if isinstance(model, FUCSMF) else with_code(model.transform(X), data)
 
 

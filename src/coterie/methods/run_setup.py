@@ -137,7 +137,7 @@ def compare_rows(
 ) -> ComparedRows:
     """Scale the rows and choose their metric, or keep a fitted scaler and metric."""
     generator, collectives = torch.Generator().manual_seed(seed), current_collectives()
-    scaler = scaler or fit_table_scaler(data, settings.scale, collectives)
+    scaler = scaler or fit_table_scaler(data, data.own_scale(settings.scale), collectives)
     batches = Batches(data, scaler, batch_size=settings.batch_size, seed=seed, collectives=collectives)
     sample = torch.from_numpy(batches.sample())
     metric = metric or fit_metric(sample, settings.metric, settings.n_neighbors, generator)

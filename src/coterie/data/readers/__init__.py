@@ -23,6 +23,7 @@ from coterie.data.readers.text import (
     read_label_words,
     read_row_column,
 )
+from coterie.data.tables.rows import whole_table
 from coterie.data.views import Views
 from coterie.errors import InputError
 
@@ -68,15 +69,16 @@ def read_views(path: str | os.PathLike[str], **options: Any) -> Views:
         .mat         a cell array ``X{v}``, or ``X1``, ``X2``, ..., or one ``X``, ``fea`` or ``data``; rows
                      may be columns. v7.3 needs h5py and stays on disk
         .h5, .hdf5   the same names; stays on disk (h5py)
-        .csv .tsv    one table of numbers, with or without a header; an empty cell is NaN
-        .parquet     the numeric columns; stays on disk (pyarrow)
+        .csv .tsv    one table, with or without a header, of numbers, words, dates, money and gaps
+        .parquet     the same; numbers without gaps stay on disk (pyarrow)
         .zarr        an array or a group of arrays; stays on disk (zarr)
         .h5ad        AnnData: its X; dense ones stay on disk (anndata)
         .h5mu        MuData: a modality is a view, a missing observation a missing view (mudata)
         a directory  of .npy files, one a view
         ============ ====================================================================================
     **options
-        For text files `delimiter`, `header` and `drop` (columns to leave out); for Parquet files `drop`.
+        For text and Parquet files `drop` (columns to leave out) and `kinds` (of columns, where a guess is wrong; see
+        `as_views`), for text files also `delimiter` and `header`.
 
     Returns
     -------
@@ -260,6 +262,8 @@ def read_pairs(path: str | os.PathLike[str]) -> np.ndarray:
     ndarray of int64 (pairs, 2)
     """
     table = read_views(path)
+    if whole_table(table.sources[0]) is not None:
+        raise InputError(f"{path} must hold pairs of row numbers, without words and gaps.")
     if table.dims != (2,):
         raise InputError(f"{path} has {sum(table.dims)} columns; pairs of rows have two.")
     pairs = table.read(slice(None))[0]
@@ -289,11 +293,12 @@ def _labels_among_arrays(path: Path, suffix: str, key: str) -> np.ndarray | None
 
 def _check_options(path: Path, options: Mapping[str, Any]) -> None:
     reader = _READERS.get(path.suffix.lower())
-    known = ("delimiter", "header", "drop") if reader is read_csv else ("drop",) * (reader is read_parquet)
+    both = ("drop", "kinds")
+    known = ("delimiter", "header", *both) if reader is read_csv else both if reader is read_parquet else ()
     unknown = [name for name in options if name not in known]
     if unknown:
         raise InputError(
-            f"{path}: {', '.join(unknown)} can only be given for text files (drop for Parquet files too)."
+            f"{path}: {', '.join(unknown)} can only be given for text files (drop and kinds for Parquet files too)."
         )
 
 

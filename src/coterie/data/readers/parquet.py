@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from coterie.data.disk import FileVersion
+from coterie.data.memory import available_bytes
 from coterie.data.readers.files import columns_to_drop, need, parsing
 from coterie.data.readers.labels import encode_labels, label_columns
-from coterie.data.readers.numbers import drop_hint
-from coterie.data.sources import Rows
+from coterie.data.sources import Rows, Source
+from coterie.data.tables.frames import frame_table
+from coterie.data.tables.kinds import is_identifier_name, numbers_rows
+from coterie.data.tables.rows import EncodedRows
 from coterie.data.views import Views
 from coterie.errors import InputError
+
+_BYTES_OF_CELL = 100  # a word and the places that point to it
 
 
 class ParquetRows:
@@ -55,19 +60,59 @@ class ParquetRows:
         return self._last[1]
 
 
-def read_parquet(path: Path, *, drop: Sequence[str | int] = ()) -> Views:
-    """Read the numeric columns of a Parquet file except `drop` as one view that stays on disk."""
+def read_parquet(
+    path: Path, *, drop: Sequence[str | int] = (), kinds: Mapping[str, str] | None = None
+) -> Views:
+    """Read a Parquet file except `drop` as one view.
+
+    Numbers stay on disk; a table with words, dates or gaps is read into memory, to be encoded.
+    """
     file, fields = _open(path)
     names = [field.name for field in fields]
     labels = label_columns(names)
     excluded = {*labels, *columns_to_drop(drop, names, len(names), path)}
     kept = [field for i, field in enumerate(fields) if i not in excluded]
-    _check_numeric(kept, path)
     names = [field.name for field in kept]
     if not names or not file.metadata.num_rows:
-        raise InputError(f"{path} has no rows of numbers: nothing can be clustered.")
+        raise InputError(f"{path} has no column or no row left: nothing can be clustered.")
     classes = _labels(path, file, fields[labels[0]].name) if labels else None
-    return Views([ParquetRows(path, file, names)], names=[path.stem], labels=classes, feature_names=[names])
+    if not kinds and _is_plain(path, file, kept):
+        source: Source = ParquetRows(path, file, names)
+        return Views([source], names=[path.stem], labels=classes, feature_names=[names])
+    _check_room(path, file, len(names))
+    with parsing(path, "Parquet"):
+        table = frame_table(file.read(columns=names), str(path))
+    return Views([EncodedRows(table, kinds=kinds)], names=[path.stem], labels=classes)
+
+
+def _is_plain(path: Path, file: Any, fields: list[Any]) -> bool:
+    """Return whether all columns are numbers without gaps, and none numbers the rows."""
+    if not all(_is_numeric(field) for field in fields):
+        return False
+    named = [field.name for field in fields if is_identifier_name(field.name)]
+    with parsing(path, "Parquet"):
+        counted = any(numbers_rows(_matrix(file.read(columns=[name])).ravel()) for name in named)
+    return not counted and not _null_count(file, {field.name for field in fields})
+
+
+def _null_count(file: Any, names: set[str]) -> int:
+    """Return how many cells are null, as far as the file says."""
+    metadata, total = file.metadata, 0
+    for g in range(metadata.num_row_groups):
+        for c in range(metadata.num_columns):
+            column = metadata.row_group(g).column(c)
+            if column.path_in_schema in names and column.statistics is not None:
+                total += column.statistics.null_count or 0
+    return total
+
+
+def _check_room(path: Path, file: Any, n_columns: int) -> None:
+    needed = _BYTES_OF_CELL * file.metadata.num_rows * n_columns
+    if needed > available_bytes():
+        raise InputError(
+            f"{path} has words, dates or gaps and would take {needed / 2**30:.1f} GB, more than the free memory: "
+            "write its columns as numbers, which stay on disk, or leave columns out (--drop)."
+        )
 
 
 def parquet_labels(path: Path, key: str) -> np.ndarray | None:
@@ -108,13 +153,10 @@ def _open(path: Path) -> tuple[Any, list[Any]]:
         return file, [field for field in file.schema_arrow if not field.name.startswith("__index_level_")]
 
 
-def _check_numeric(fields: list[Any], path: Path) -> None:
+def _is_numeric(field: Any) -> bool:
     types = need("pyarrow", "parquet", ".parquet").types
     tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-    text = [field for field in fields if not any(test(field.type) for test in tests)]
-    if text:
-        hint = drop_hint([field.name for field in text])
-        raise InputError(f"{path}, column {text[0].name!r} holds {text[0].type}, not numbers: {hint}.")
+    return any(test(field.type) for test in tests)
 
 
 def _matrix(table: Any) -> np.ndarray:

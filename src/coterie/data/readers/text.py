@@ -1,4 +1,4 @@
-"""CSV files, parsed in chunks by NumPy and the standard library."""
+"""CSV files, parsed in chunks by NumPy and the standard library; tables with words keep their cells."""
 
 # n rows, d columns of the view
 
@@ -6,10 +6,7 @@ from __future__ import annotations
 
 import codecs
 import csv
-import re
-import shlex
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -25,17 +22,17 @@ from coterie.data.readers.labels import (
     label_columns,
     label_words,
 )
-from coterie.data.readers.numbers import find_decimal, is_number, not_a_number, to_number
-from coterie.data.sources import DenseRows
+from coterie.data.readers.numbers import find_decimal, is_number, to_number
+from coterie.data.sources import DenseRows, Source
+from coterie.data.tables.columns import Column, MixedTable, cells_of
+from coterie.data.tables.kinds import is_identifier_name, numbers_rows
+from coterie.data.tables.rows import EncodedRows
 from coterie.data.views import Views
 from coterie.errors import InputError
 
 _DELIMITERS = ("\t", ";", ",")
 _CHUNK_LINES = 8192
 _MAX_DIGITS = 19  # int64
-_IDENTIFIERS = ("id", "index", "row", "no", "nr", "number", "key")
-_LEAST_ROWS = 20  # fewer may differ in a whole number by chance
-_MOSTLY = 0.9
 
 Line = tuple[int, str]
 
@@ -55,9 +52,14 @@ class Layout:
 
 
 def read_csv(
-    path: Path, *, delimiter: str | None = None, header: bool | None = None, drop: Sequence[str | int] = ()
+    path: Path,
+    *,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    drop: Sequence[str | int] = (),
+    kinds: Mapping[str, str] | None = None,
 ) -> Views:
-    """Read the numbers of a CSV file as one view.
+    """Read a CSV file as one view: numbers as they are, a table with words, dates or gaps to be encoded.
 
     Parameters
     ----------
@@ -69,13 +71,15 @@ def read_csv(
         Whether the first line names the columns; detected by default.
     drop : sequence of str or int
         Columns to leave out, by name or by number from 0.
+    kinds : mapping from column to kind, optional
+        Kinds that are not to be guessed.
 
     Returns
     -------
     Views
         Without the columns called label, y, class or target, the first of which becomes the labels, and
-        without the nameless first column in which pandas writes the index. An empty cell is NaN, true is 1 and
-        false 0. In a file that semicolons divide, numbers may have a decimal comma.
+        without the nameless first column in which pandas writes the index. In a file that semicolons divide,
+        numbers may have a decimal comma.
     """
     with parsing(path, "UTF-8 text"):
         layout = find_layout(path, delimiter, header)
@@ -84,25 +88,67 @@ def read_csv(
     excluded = {*labels, *dropped, *_index_column(layout)}
     kept = [i for i in range(layout.n_columns) if i not in excluded]
     if not kept:
-        raise InputError(f"{path} has no column of numbers left: nothing can be clustered.")
-    blocks, texts = [], []
+        raise InputError(f"{path} has no column left: nothing can be clustered.")
+    names = [layout.names[i] for i in kept] if layout.names else None
     with parsing(path, "UTF-8 text"):
-        layout = with_decimal(path, layout, kept)
-        for lines in _chunks(path, skip_first=layout.names is not None):
-            blocks.append(parse_lines(lines, layout, kept, path))
-            if labels:
-                texts += [cells[labels[0]] for cells in _cells([line for _, line in lines], layout.delimiter)]
+        rows = None if kinds else _read_numbers(path, with_decimal(path, layout, kept), kept)
+        source: Source
+        if rows is not None and _is_plain(rows, names):
+            source = DenseRows(rows)
+        else:
+            source, names = EncodedRows(_read_table(path, layout, kept, rows), kinds=kinds), None
+        classes = _read_classes(path, layout, labels[0]) if labels else None
+    return Views([source], names=[path.stem], labels=classes, feature_names=[names])
+
+
+def _read_numbers(path: Path, layout: Layout, kept: Sequence[int]) -> np.ndarray | None:
+    """Read numbers as float32 (n, d), NaN for an empty cell; None where a cell is no number."""
+    blocks = []
+    for lines in _chunks(path, skip_first=layout.names is not None):
+        block = parse_lines(lines, layout, kept, path)
+        if block is None:
+            return None
+        blocks.append(block)
     if not blocks:
         raise InputError(f"{path} has no rows below its header: nothing can be clustered.")
-    table = np.concatenate(blocks)
-    names = [layout.names[i] for i in kept] if layout.names else None
-    _warn_about_identifiers(table, names, path)
-    return Views(
-        [DenseRows(table)],
-        names=[path.stem],
-        labels=encode_labels(texts, str(path)) if labels else None,
-        feature_names=[names],
+    return np.concatenate(blocks)
+
+
+def _is_plain(rows: np.ndarray, names: Sequence[str] | None) -> bool:
+    """Return whether a table of numbers has no gap and no column that numbers its rows."""
+    identifiers = (
+        is_identifier_name(name) and numbers_rows(rows[:, j].astype(np.float64))
+        for j, name in enumerate(names or ())
     )
+    return not np.isnan(rows).any() and not any(identifiers)
+
+
+def _read_table(path: Path, layout: Layout, kept: Sequence[int], rows: np.ndarray | None) -> MixedTable:
+    """Return a table of named columns: of its numbers, where it has nothing else, or of its cells."""
+    names = [layout.names[i] if layout.names else str(i) for i in kept]
+    if rows is not None:
+        return MixedTable(tuple(Column(name, rows[:, j]) for j, name in enumerate(names)), str(path))
+    cells: list[list[str]] = [[] for _ in kept]
+    numbers: list[int] = []
+    for lines in _chunks(path, skip_first=layout.names is not None):
+        full = _full_lines(lines, layout, path)
+        for place, j in enumerate(kept):
+            cells[place] += [line[j] for line in full]
+        numbers += [number for number, _ in lines]
+    if not numbers:
+        raise InputError(f"{path} has no rows below its header: nothing can be clustered.")
+    columns = tuple(Column(name, cells_of(texts)) for name, texts in zip(names, cells, strict=True))
+    return MixedTable(columns, str(path), np.array(numbers))
+
+
+def _read_classes(path: Path, layout: Layout, column: int) -> np.ndarray:
+    """Read the column of labels."""
+    texts = [
+        line[column]
+        for lines in _chunks(path, skip_first=layout.names is not None)
+        for line in _full_lines(lines, layout, path)
+    ]
+    return encode_labels(texts, str(path))
 
 
 def find_layout(path: Path, delimiter: str | None = None, header: bool | None = None) -> Layout:
@@ -167,8 +213,11 @@ def looks_like_header(first: Sequence[str], second: Sequence[str] | None) -> boo
     return all(text)
 
 
-def parse_lines(lines: Sequence[Line], layout: Layout, kept: Sequence[int], path: Path) -> np.ndarray:
-    """Parse numbered lines into float32 (n, d): by NumPy if all are regular, otherwise cell by cell."""
+def parse_lines(lines: Sequence[Line], layout: Layout, kept: Sequence[int], path: Path) -> np.ndarray | None:
+    """Parse numbered lines into float32 (n, d): by NumPy if all are regular, otherwise cell by cell.
+
+    None where a cell is no number.
+    """
     texts = [text for _, text in lines]
     regular = all(text.count(layout.delimiter) == layout.n_columns - 1 and '"' not in text for text in texts)
     if layout.decimal == ",":
@@ -182,14 +231,10 @@ def parse_lines(lines: Sequence[Line], layout: Layout, kept: Sequence[int], path
         except ValueError:
             pass  # an empty cell, or text: parsing cell by cell tells which
     table = np.empty((len(lines), len(kept)), dtype=np.float32)
-    rows = _full_lines(lines, layout, path)
-    for i, cells in enumerate(rows):
+    for i, cells in enumerate(_full_lines(lines, layout, path)):
         for place, j in enumerate(kept):
             if not is_number(cells[j], layout.decimal):
-                where = f"{path}, line {lines[i][0]}, {layout.name(j)}"
-                columns = [[row[c] for row in rows] for c in kept]
-                names = [layout.names[c] if layout.names else str(c) for c in kept]
-                raise not_a_number(where, cells[j], layout.decimal, columns, place, names)
+                return None
             table[i, place] = to_number(cells[j], layout.decimal)
     return table
 
@@ -316,28 +361,3 @@ def _index_column(layout: Layout) -> list[int]:
     """Return the first column if it has no name: pandas and R write row names there."""
     named = layout.names and layout.n_columns > 1
     return [0] if named and layout.names[0].lower() in ("", "unnamed: 0") else []  # type: ignore[index]
-
-
-def _warn_about_identifiers(table: np.ndarray, names: Sequence[str] | None, path: Path) -> None:
-    """Warn of columns that number the rows: as features they carry the order of the file, or noise."""
-    for j, name in enumerate(names or ()):
-        if re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", name.strip())[-1].lower() not in _IDENTIFIERS:
-            continue
-        numbering = _row_numbering(table[:, j].astype(np.float64))
-        if numbering:
-            warnings.warn(
-                f"{path}: column {name!r} {numbering} and is used as a feature; "
-                f"drop=[{name!r}], or --drop {shlex.quote(name)} at the command line, leaves it out.",
-                UserWarning,
-                stacklevel=4,
-            )
-
-
-def _row_numbering(column: np.ndarray) -> str:
-    """Return how a column numbers the rows; empty if it does not."""
-    if len(column) > 1 and (np.diff(column) == 1).all():
-        return "counts the rows"
-    whole = np.isfinite(column).all() and (column == np.round(column)).all()
-    if whole and len(column) >= _LEAST_ROWS and len(np.unique(column)) > _MOSTLY * len(column):
-        return "has a number of its own for nearly every row"
-    return ""

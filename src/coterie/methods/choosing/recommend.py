@@ -120,7 +120,7 @@ class Recommendation:
         drop : sequence of str
             Columns of the data to leave out.
         more : sequence of str
-            Other options, such as ``--fill``.
+            Other options, such as ``--kind plz=category``.
         """
         words = ["coterie", "fit", data, "--method", find_method(self.method).key]
         if "n_clusters" in self.settings:

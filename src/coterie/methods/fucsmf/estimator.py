@@ -301,7 +301,7 @@ class FUCSMF(Clusterer):
     def _compare(self, data: Views, collectives: Collectives) -> AnchorViews:
         """Scale the views, choose their metrics and place their anchors."""
         params = self._resolved()
-        self.scaler_ = fit_table_scaler(data, params["scale"], collectives)
+        self.scaler_ = fit_table_scaler(data, data.own_scale(params["scale"]), collectives)
         by_name = isinstance(params["anchors"], str)
         anchors = params["anchors"] if by_name else check_anchors(self.anchors, data.dims, data.n_rows)
         n_anchors = params["n_anchors"]

@@ -252,7 +252,8 @@ class LargeMvCNet(DeepClusterer):
         guard = self.noise and options.outliers
         sample = draw_sample(data, guard=guard, seed=self.seed_, generator=generator)
         k = min(self.n_neighbors, len(sample.sound) - 1)
-        self.scaler_ = fit_scaler(sample, self._resolved()["scale"], data.names, k, generator)
+        scale = data.own_scale(self._resolved()["scale"])
+        self.scaler_ = fit_scaler(sample, scale, data.names, k, generator)
         scaled = scaled_rows(self.scaler_, sample.blocks, sample.sound)
         self.inputs_ = fitting.fit_inputs(
             sample, scaled, self.scaler_, self.n_clusters_, options, generator

@@ -259,7 +259,7 @@ class PCX(StreamClusterer):
     def _build_modules(self, values: Mapping[str, Any]) -> None:
         settings, self.metric_ = PCXSettings.of(self._resolved()), MetricChoice.from_values(values["metric"])
         n_axes = values.get("n_axes")  # files of before have none: their encoders see all columns
-        self.network_ = build_network(settings, self.metric_.kind, self.n_features_in_, n_axes)
+        self.network_ = build_network(settings, self.metric_.kind, sum(self.view_dims_in_), n_axes)
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         values, arrays = super()._pack()
@@ -267,7 +267,7 @@ class PCX(StreamClusterer):
         return values | own | {"n_axes": self.network_.projection.n_seen}, arrays
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        no_axes = np.zeros((0, self.n_features_in_), dtype=np.float32), np.ones((), dtype=np.float32)
+        no_axes = np.zeros((0, sum(self.view_dims_in_)), dtype=np.float32), np.ones((), dtype=np.float32)
         before = dict(zip(("network.projection.axes", "network.projection.spread"), no_axes, strict=True))
         super()._unpack(values, before | arrays)
         self.inertia_ = values["inertia"]

@@ -321,7 +321,9 @@ class SSCNet(StreamClusterer):
             replace(settings, options=options),
             MetricChoice.from_values(values["metric"]),
         )
-        self.modules_ = build_modules(settings, self.metric_.kind, self.n_features_in_, values["landmarks"])
+        self.modules_ = build_modules(
+            settings, self.metric_.kind, sum(self.view_dims_in_), values["landmarks"]
+        )
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         values, arrays = super()._pack()
