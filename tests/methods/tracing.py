@@ -23,7 +23,7 @@ def called_by(action) -> set[str]:
 
 
 def not_run(page: str, called: set[str]) -> list[str]:
-    """Return the numbers whose line names code of which none was called, and does not say why: "not in the preset"."""
+    """Return the numbers whose line names code of which none was called and does not say "not in the preset"."""
     missing = []
     for number, (_, _, code, _, otherwise) in equations(page).items():
         names = [words for words, _ in LINK.findall(code)]

@@ -76,11 +76,11 @@ def test_the_printed_layer_of_the_code_is_that_of_plain_loops(seed, threshold, p
     """Eq. 11: the threshold of each view and then their mean, or of the mean, for each entry."""
     generator = torch.Generator().manual_seed(seed)
     module = RepresentModule(3, 1, per_view=per_view, threshold=threshold)
-    with torch.no_grad():
-        module.draw(generator)
     codes, *proposals = torch.randn(3, 4, 3, generator=generator)
     present = torch.tensor([[1.0, 1], [1, 0], [0, 1], [1, 1]])
-    found = module(0, codes, proposals, present)[0]
+    with torch.no_grad():
+        module.draw(generator)
+        found = module(0, codes, proposals, present)[0]
     theta = float(module.theta[0].detach())
     activation = torch.relu if threshold == "relu" else torch.nn.functional.selu
     for i in range(4):
