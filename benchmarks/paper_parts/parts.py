@@ -65,6 +65,8 @@ class Paper:
         Rows of a set that are fitted at most, by default.
     conditions : sequence of str
         What is done to the data by default.
+    sweeps : mapping of str to (str, sequence)
+        Parameters that the paper varies one by one, in its own regime: where, and the values.
     """
 
     method: str
@@ -74,6 +76,7 @@ class Paper:
     sets: Sequence[str]
     rows: int | None = None
     conditions: Sequence[str] = ("complete",)
+    sweeps: Mapping[str, tuple[str, Sequence[Any]]] = field(default_factory=dict)
 
     def changes(self, regime: str, condition: str) -> Iterator[Params]:
         """Yield the different changes of a regime's parameters that its parts need, none first.
@@ -88,4 +91,6 @@ class Paper:
         for part in self.parts:
             if regime in part.regimes and (not part.conditions or condition in part.conditions):
                 wanted += part.regimes[regime]
+        if regime == "paper":
+            wanted += [{name: value} for name, (_, values) in self.sweeps.items() for value in values]
         yield from (change for i, change in enumerate(wanted) if change not in wanted[:i])

@@ -205,7 +205,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def _resolved(self) -> dict[str, Any]:
         """Return the parameters as they are in effect."""
         params = self.get_params(deep=False)
-        params |= {name: value for name, value in self._preset().items() if params[name] == "auto"}
+        preset = self._preset().items()
+        params |= {name: value for name, value in preset if _is_auto(params[name])}
         if self._options is not None:
             params["options"] = self._options_in_effect()
         # A fit settles the number of clusters first.
@@ -446,6 +447,10 @@ def _columns(dims: tuple[int, ...]) -> str:
 
 _OPAQUE = "__object__"
 _SLICE = "__slice__"
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 def as_json(name: str, value: Any) -> Any:

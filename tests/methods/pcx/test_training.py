@@ -1,14 +1,12 @@
 """The steps of PC-X's training: phases, weights, ablations."""
 
-import re
-import sys
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from benchmarks.making import make
+from tests.tracing import called_by, not_run
 
 from coterie import PCX
 from coterie.data import Scaler, as_views
@@ -25,7 +23,6 @@ from coterie.nn.autoencoder import mlp
 from coterie.ops.cluster_statistics import cluster_centers, cluster_means, count_and_sum
 from coterie.ops.memberships import log_memberships
 
-ROOT = Path(__file__).parents[3]
 X = np.random.default_rng(0).normal(size=(120, 6)).astype(np.float32)
 
 
@@ -326,43 +323,17 @@ def test_the_papers_centroids_are_drawn_by_xaviers_rule():
 
 
 def test_the_papers_line_runs_the_code_of_its_equations_and_nothing_of_ours():
-    called = called_by(
-        lambda: make(PCX, 4, preset="paper", max_epochs=4, imbalance=True, random_state=0).fit(X)
-    )
-    table = (
-        (ROOT / "docs/methods/pcx.md").read_text().split("### Every numbered equation")[1].split("\n## ")[0]
-    )
-    named = {
-        number: set(re.findall(r"\[`[\w.]*?(\w+)`\]\(../../src/", code)) for number, code in rows_of(table)
+    model = make(PCX, 4, preset="paper", max_epochs=4, imbalance=True, random_state=0)
+    called = called_by(lambda: model.fit(X))
+    assert not_run("pcx", called) == {
+        "Eq. 1": ["network.CodeOnly"],  # the ablation without the unit
+        "Eq. 4": ["objective.penalty_rho"],  # centroid_update="eq6"
+        "Eq. 6": ["objective.centroid_memory"],
+        "A.6, no number": ["fusion.singular_shares"],  # after a fit
+        "A.7, no number": ["agreement.accuracy", "agreement.score_all"],
     }
-    apart = {"Eq. 4", "Eq. 6", "Eq. 15", "Eq. 16", "A.6, no number", "A.7, no number"}
-    for number, functions in named.items():
-        methods = functions - {"CodeOnly", "CIUnit"}  # classes
-        assert number in apart or methods <= called, (number, methods - called)
-    assert "centroid_step" in called
-    assert not called & {"initial_labels", "self_train", "neighbour_contrast", "consistency", "kmeans"}
-
-
-def called_by(action) -> set[str]:
-    """Return the names of coterie's functions that an action calls."""
-    called = set()
-
-    def watch(frame, event, argument):
-        if event == "call" and "coterie" in frame.f_code.co_filename:
-            called.add(frame.f_code.co_name)
-
-    sys.setprofile(watch)
-    try:
-        action()
-    finally:
-        sys.setprofile(None)
-    return called
-
-
-def rows_of(table: str) -> list[tuple[str, str]]:
-    """Return the number and the code of each row of a page's table of equations."""
-    cells = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]
-    return [(row[0].removeprefix("| "), row[2]) for row in cells[1:]]
+    functions = {name.split(".")[-1] for name in called}
+    assert not functions & {"initial_labels", "self_train", "neighbour_contrast", "consistency", "kmeans"}
 
 
 def test_the_authors_second_input_of_the_unit_passes_its_gradient_to_the_code():
