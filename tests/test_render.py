@@ -324,7 +324,7 @@ def test_what_a_part_adds_is_paired_by_seed_and_named_where_it_helps(monkeypatch
     lines = parts.section().splitlines()
     printed = "MNIST .034, Fashion .093 (Table 6)"
     assert f"| PC-X | CI-Unit | Eq. 3 | {printed} | +.000 (2, 2) | -.050 (1, 1) | usps | nowhere |" in lines
-    assert "| PC-X | usps | .850 ± .050 (5.0 s) |  |  | .900 (5.0 s) |" in lines
+    assert "| PC-X | usps | .850 ± .050 (5.0 s) |  |  |  | .900 (5.0 s) |" in lines
     assert "| as printed | `ci_unit=False` | .700 | .600 | 100% | 5.0 |" in lines
 
 
