@@ -66,16 +66,25 @@ def settings_of(estimator: Any, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def records_of(tag: str, estimator: Any, settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the records of a method with these settings; parameters that are gone since do not count."""
-
-    def present(record: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in record["settings"].items() if name in settings}
-
+    """Return the records of a method with these settings."""
+    usual = settings_of(estimator, {})
     return [
         record
         for record in read_records(tag)
-        if record["method"] == estimator.__name__ and present(record) == settings
+        if record["method"] == estimator.__name__ and has_settings(record, settings, usual)
     ]
+
+
+def has_settings(record: dict[str, Any], settings: dict[str, Any], usual: dict[str, Any]) -> bool:
+    """Whether a record has these settings: new ones were at the defaults, and those that are gone do not count.
+
+    Examples
+    --------
+    >>> old = {"settings": {"tau": 1, "gone": 2}}
+    >>> [has_settings(old, {"tau": 1, "new": value}, {"tau": 1, "new": 3}) for value in (3, 4)]
+    [True, False]
+    """
+    return all(record["settings"].get(name, usual.get(name)) == value for name, value in settings.items())
 
 
 def print_table(tag: str, estimator: Any, settings: dict[str, Any]) -> None:

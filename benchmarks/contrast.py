@@ -22,7 +22,7 @@ from benchmarks.speed import BATCH, seconds
 from benchmarks.views import CLUSTERS, WIDTHS, write_views
 from coterie import MVSIB, as_views
 from coterie.engine.loop import Callback
-from coterie.methods.mvsib.network import AXES
+from coterie.methods.mvsib.options import MVSIBOptions
 from coterie.methods.mvsib.training import MVSIBTask
 from coterie.metrics import accuracy
 from coterie.nn.autoencoder import mlp
@@ -48,9 +48,11 @@ def bare_epoch(n_rows: int, model: MVSIB) -> Callable[[], None]:
     Each batch of rows comes with as many partners. The products are those of every view with the consensus and with
     itself, and of the consensus with itself; their gradients are given, so that nothing is computed but products.
     """
-    widths = [min(d, AXES) for d in _WIDTHS]
+    widths = [min(d, MVSIBOptions.n_axes or d) for d in _WIDTHS]
     tables = [torch.randn(n_rows, d, generator=torch.Generator().manual_seed(0)) for d in widths]
-    encoders = torch.nn.ModuleList([mlp([d, *model.hidden, model.n_code]) for d in widths])
+    settings = model._resolved()
+    hidden, n_code = settings["hidden"], settings["n_code"]
+    encoders = torch.nn.ModuleList([mlp([d, *hidden, n_code]) for d in widths])
     optimizer = torch.optim.Adam(encoders.parameters(), lr=1e-3, fused=True)
     gradient = torch.rand(2 * BATCH, 2 * BATCH)
 

@@ -247,7 +247,7 @@ def test_every_change_of_a_table_is_one_that_its_method_takes(paper):
         estimator = find_method(regime.method or paper.method).load()
         for condition in {*paper.conditions, *(c for part in paper.parts for c in part.conditions)}:
             for change in paper.changes(name, condition):
-                make(estimator, **regime.params, **change)._check_params()
+                make(estimator, **{**regime.params, **change})._check_params()
     assert all({*part.regimes} <= {*paper.regimes} for part in paper.parts)
 
 

@@ -64,6 +64,11 @@ def section() -> str:
     return "\n".join(parts)
 
 
+def of_method(method: str) -> str:
+    """Return the table of every regime and change of a method's paper."""
+    return _by_regime(PAPERS[method], latest(read_records(records_name(method))))
+
+
 def latest(records: Iterable[Record]) -> list[Record]:
     """Return the last record of each case, and of each data set, condition and regime those of its last row limit."""
     last = {_case(record): record for record in records}.values()

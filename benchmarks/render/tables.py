@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from benchmarks.records import read_records
-from benchmarks.render import choices, graphs, large, trials, trust
+from benchmarks.render import choices, graphs, large, parts, trials, trust
 from benchmarks.render.expect import by_kind
 from benchmarks.render.figures import Figure, amount, grouped, made_by, newest, short, table
 from benchmarks.render.peers import COMMAND, answer
@@ -164,6 +164,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "killed": large.killed,
     "fuzzed": large.fuzzed,
     "ablations_largemvc": lambda: trials.ablations("largemvcnet"),
+    "parts_largemvc": lambda: parts.of_method("largemvcnet"),
+    "parts_mvsib": lambda: parts.of_method("mvsib"),
     "corruption": trials.corruption,
     "label_ablations": trials.label_ablations,
     "solve": trials.solve,

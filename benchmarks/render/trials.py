@@ -7,10 +7,9 @@ from collections.abc import Callable, Hashable, Iterable
 
 import numpy as np
 
-from benchmarks.accuracy import settings_of
+from benchmarks.accuracy import has_settings, settings_of
 from benchmarks.records import read_records
 from benchmarks.render.figures import Figure, Record, amount, grouped, made_by, newest, short, table
-from coterie.methods.moved import GONE
 from coterie.methods.registry import find_method
 
 _MEAN = "mean"
@@ -23,13 +22,14 @@ def ablations(method: str) -> str:
     all data sets ends in their mean.
     """
     estimator = find_method(method).load()
+    usual = settings_of(estimator, {})
     defaults = [record for record in newest(read_records("accuracy")) if not record["params"]]
     changed = [record for record in read_records("ablations") if record["params"]]
     runs = [
         record
         for record in (*defaults, *changed)
         if record["method"] == estimator.__name__
-        and _without_constants(record) == settings_of(estimator, record["params"])
+        and has_settings(record, settings_of(estimator, record["params"]), usual)
     ]
     tried = {(record["data"], record["seed"]) for record in runs if record["params"]}
     both = [record for record in runs if (record["data"], record["seed"]) in tried]
@@ -60,12 +60,6 @@ def as_they_come() -> str:
         + "\n"
         + made_by("python -m benchmarks tables", of=runs)
     )
-
-
-def _without_constants(record: Record) -> Record:
-    """Return the settings of a record but for parameters that are constants now, or gone with what they turned on."""
-    gone = GONE.get(record["method"], {})
-    return {name: value for name, value in record["settings"].items() if name not in gone}
 
 
 def written(params: Record) -> str:

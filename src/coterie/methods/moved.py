@@ -31,7 +31,6 @@ GONE: Mapping[str, Mapping[str, str]] = {
     },
     "MVSIB": _TRAINING
     | {
-        "n_axes": "encoders see up to 256 principal axes of a view",
         "neighbor_noise": "it was for one experiment, benchmarks/robustness.py",
     },
     "SSCNet": _TRAINING | {"n_axes": "up to 256 principal axes are coded", "schedule": _SETTLES},

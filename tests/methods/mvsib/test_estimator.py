@@ -231,25 +231,43 @@ def test_a_run_goes_on_from_its_checkpoint_bit_for_bit(
     np.testing.assert_array_equal(resumed.route_, whole.route_)
 
 
+ALL_MODULES = {
+    "reconstruction_weight": 0.1,
+    "cluster_weight": 0.1,
+    "doubt_weight": 0.1,
+    "hard_weight": 0.1,
+    "cross_weight": 0.1,
+    "minority_weight": 0.1,
+    "minority_ratio": 3.0,
+    "false_mask": 0.1,
+}
+
+
 @pytest.mark.parametrize(
-    "params",
+    ("params", "terms"),
     [
-        {"minority_weight": 1.0, "minority_ratio": 3.0},
-        {"hard_weight": 0.0, "false_mask": 1.0},
-        {"cross_weight": 0.0},
-        {"cluster_weight": 0.0},
-        {"curriculum": None},
-        {"router": "mlp"},
-        {"false_mode": "both", "gate_window": True, "control": False},
-        {"reconstruction_weight": 1.0},
-        {"tau": 0.1},
+        ({"row_weight": 0}, {"rows"}),
+        ({"reconstruction_weight": 0}, {"reconstruction"}),
+        ({"cluster_weight": 0}, {"clusters"}),
+        ({"doubt_weight": 0}, {"doubt"}),
+        ({"hard_weight": 0}, {"hard"}),
+        ({"cross_weight": 0}, {"cross"}),
+        ({"minority_weight": 0}, {"minority"}),
+        ({"hard_weight": 0, "false_mask": 1.0}, {"hard"}),
+        ({"curriculum": None}, set()),
+        ({"router": "mlp"}, set()),
+        ({"router": "trained", "hard_weight": 0}, {"hard"}),
+        ({"false_mode": "both", "gate_window": True, "control": False}, set()),
     ],
     ids=str,
 )
-def test_every_module_can_be_turned_and_the_groups_are_found(data, params):
+def test_every_module_can_be_turned_off_and_the_groups_are_found(data, params, terms):
     views, y = data
-    model = make(MVSIB, 3, max_epochs=30, warmup=0.5, **{**SMALL, **params}).fit(views)
+    model = make(MVSIB, 3, max_epochs=12, **{**SMALL, **ALL_MODULES, **params}).fit(views)
     assert accuracy(y, model.labels_) > 0.9
+    losses = {"rows", "reconstruction", "clusters", "doubt", "hard", "cross", "minority"}
+    used = {name for record in model.history_ for name in losses if record.get(name, 0.0) != 0}
+    assert used == losses - terms
 
 
 def test_fewer_rows_in_a_batch_than_clusters_work():
@@ -265,7 +283,10 @@ def test_fewer_rows_in_a_batch_than_clusters_work():
         ({"curriculum": (0.2, 1.5)}, "curriculum=.* at most 1"),
         ({"tau": 0.0}, "tau=0.0 does not fit MVSIB"),
         ({"router": "oracle"}, "router='oracle' does not fit MVSIB"),
-        ({"n_neighbors": 0}, "n_neighbors=0 does not fit MVSIB: it must be a whole number of at least 1"),
+        (
+            {"n_neighbors": 0},
+            "n_neighbors=0 does not fit MVSIB: it must be 'auto' or a whole number of at least 1",
+        ),
         ({"n_clusters": 500}, "n_samples=150 should be >= n_clusters=500"),
     ],
 )

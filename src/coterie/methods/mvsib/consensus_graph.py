@@ -13,11 +13,55 @@ from torch import Tensor
 
 from coterie.data.batches import Batches
 from coterie.graph.neighbours import neighbours_of_each
+from coterie.methods.mvsib.clusters import Clusters, Embeddings, own_similarity
 from coterie.methods.mvsib.graph import JoinedPairs, NodeGraph
+from coterie.methods.mvsib.network import Embedded
 from coterie.methods.mvsib.routing import Evidence, gather_evidence
 
 WHOLE_ROWS = 10_000
 """Most rows whose graph is that of all rows; more have one for each batch (4.4)."""
+
+
+class RenewedGraph:
+    """The kNN graphs of an epoch: of all rows, or of each batch where there are too many.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        p.
+    """
+
+    def __init__(self, batches: Batches, n_neighbors: int) -> None:
+        self.batches, self.n_neighbors = batches, n_neighbors
+        self.whole = batches.views.n_rows <= WHOLE_ROWS
+        self._pairs: JoinedPairs | None = None
+
+    def renew(self, consensus: Tensor) -> None:
+        """Find the neighbours of all rows in the present consensus (n, d)."""
+        if self.whole:
+            self._pairs = consensus_pairs(consensus, self.batches, self.n_neighbors)
+
+    def among(self, rows: np.ndarray, consensus: Tensor, lines: slice) -> Tensor:
+        """Return the pairs of neighbours among the rows (b,) of a batch by their places in it, (2, m)."""
+        if self._pairs is not None:
+            return self._pairs.among(rows, lines)
+        return consensus_places(consensus, self.n_neighbors)
+
+    def evidence(self, embeddings: Embeddings, clusters: Clusters) -> Evidence:
+        """Return the evidence of all rows; where it follows batch by batch, the similarity alone."""
+        similarity = own_similarity(embeddings.consensus, clusters)
+        if not self.whole:
+            return Evidence(torch.zeros_like(similarity), similarity, torch.zeros_like(similarity))
+        return cross_view_evidence(
+            embeddings.views, embeddings.present, clusters.labels, similarity, self.n_neighbors
+        )
+
+    def evidence_in(self, evidence: Evidence, batch: Embedded, labels: Tensor) -> Evidence:
+        """Return the evidence of the rows of a batch, given what `evidence` has of them, and their labels (b,)."""
+        if self.whole:
+            return evidence
+        views = [view.detach().cpu() for view in batch.views]
+        return cross_view_evidence(views, batch.present.cpu(), labels, evidence.similarity, self.n_neighbors)
 
 
 def consensus_pairs(consensus: Tensor, batches: Batches, n_neighbors: int) -> JoinedPairs:

@@ -27,15 +27,9 @@ from coterie.methods.mvsib.clusters import (
     evidence_of_all,
     first_labels,
     moved_labels,
-    own_similarity,
 )
 from coterie.methods.mvsib.compare import EncoderInputs
-from coterie.methods.mvsib.consensus_graph import (
-    WHOLE_ROWS,
-    consensus_pairs,
-    consensus_places,
-    cross_view_evidence,
-)
+from coterie.methods.mvsib.consensus_graph import RenewedGraph
 from coterie.methods.mvsib.graph import JoinedPairs
 from coterie.methods.mvsib.losses import (
     ClusterLosses,
@@ -111,9 +105,9 @@ class MVSIBTask:
         self._routes_before = self.routes
         self._assigned: Tensor | None = None  # the nearest centres of all rows after the last epoch
         self._embeddings: Embeddings | None = None  # of all rows, until a batch is trained on
-        self._renews = joined is not None and self.options.neighbors == "consensus"
-        self._whole = self.batches.views.n_rows <= WHOLE_ROWS
-        self._renewed: JoinedPairs | None = None  # the graph of the consensus of all rows
+        self._renewed: RenewedGraph | None = None
+        if joined is not None and self.options.neighbors == "consensus":
+            self._renewed = RenewedGraph(self.batches, settings.n_neighbors)
         self._evidence: Evidence | None = None
         self._near = torch.zeros(0, dtype=torch.long)  # the nearest centres of rows in this epoch's batches
         self._sums = torch.zeros_like(network.centers)  # of the consensus in this epoch's batches
@@ -127,7 +121,7 @@ class MVSIBTask:
     @property
     def pairs(self) -> JoinedPairs | None:
         """Neighbours from which every row of a batch gets a partner; the paper has no such pairs."""
-        return None if self._renews else self.joined
+        return None if self._renewed else self.joined
 
     # The loop's steps
 
@@ -140,9 +134,8 @@ class MVSIBTask:
             return
         if self._assigned is None or self.curriculum.needs_clusters:
             embeddings = self.embeddings()
-            n_neighbors = self.settings.n_neighbors
-            if self._renews and self._whole:
-                self._renewed = consensus_pairs(embeddings.consensus, self.batches, n_neighbors)
+            if self._renewed is not None:
+                self._renewed.renew(embeddings.consensus)
             if self.joined is not None and self.curriculum.routes_rows(epoch):
                 self._evidence = self._evidence_of(embeddings)
                 self._measured.add("mean_votes", self._evidence.votes)
@@ -181,12 +174,10 @@ class MVSIBTask:
 
     def _near_in(self, rows: np.ndarray, consensus: Tensor) -> Tensor:
         """Return the pairs of neighbours among the rows of a batch by their places in it, (2, m)."""
-        if self._renews and not self._whole:
-            return consensus_places(consensus, self.settings.n_neighbors)
-        pairs = self._renewed if self._renews else self.joined
-        if pairs is None:
-            return torch.zeros(2, 0, dtype=torch.long)
-        return pairs.among(rows, share_of(len(rows), self.collectives))
+        lines = share_of(len(rows), self.collectives)
+        if self._renewed is not None:
+            return self._renewed.among(rows, consensus, lines)
+        return torch.zeros(2, 0, dtype=torch.long) if self.joined is None else self.joined.among(rows, lines)
 
     def after_step(self, carried: None) -> None:
         """Do nothing."""
@@ -328,14 +319,9 @@ class MVSIBTask:
         """Return the evidence for the labels of all rows, from the neighbours that count."""
         assert self.clusters is not None
         clusters = self.clusters.to(torch.device("cpu"))
-        if not self._renews:
-            return evidence_of_all(embeddings, clusters, self._neighbours_of_all())
-        similarity = own_similarity(embeddings.consensus, clusters)
-        if not self._whole:  # that of its neighbours follows in each batch
-            return Evidence(torch.zeros_like(similarity), similarity, torch.zeros_like(similarity))
-        return cross_view_evidence(
-            embeddings.views, embeddings.present, clusters.labels, similarity, self.settings.n_neighbors
-        )
+        if self._renewed is not None:
+            return self._renewed.evidence(embeddings, clusters)
+        return evidence_of_all(embeddings, clusters, self._neighbours_of_all())
 
     def _neighbours_of_all(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         assert self.joined is not None
@@ -389,7 +375,9 @@ class MVSIBTask:
         self._measured.add("gate", opening)
         routed = curriculum.routes_rows(self._epoch)
         if routed and self._evidence is not None:
-            evidence = self._evidence_in(self._evidence, rows, embedded.rows)
+            evidence = Evidence(*(values[torch.from_numpy(rows)] for values in self._evidence))
+            if self._renewed is not None:
+                evidence = self._renewed.evidence_in(evidence, embedded.rows, labels.cpu())
             routes, false = self._route(rows, evidence, uncertainty.detach(), stage)
         is_false, is_hard = (values.to(self.device) for values in decisions(false, routes))
         routes = routes.to(self.device)
@@ -415,19 +403,6 @@ class MVSIBTask:
             alike["minority"] = options.minority_weight * losses.of_small(pseudo)
         terms |= even_parts(alike, self.collectives)
         return summed_over_views(terms, len(embedded.views)) if options.printed else terms
-
-    def _evidence_in(self, evidence: Evidence, rows: np.ndarray, batch: Embedded) -> Evidence:
-        """Return the evidence of the rows of a batch, of which `evidence` has that of all rows."""
-        numbers = torch.from_numpy(rows)
-        if not self._renews or self._whole:
-            return Evidence(*(values[numbers] for values in evidence))
-        return cross_view_evidence(
-            [view.detach().cpu() for view in batch.views],
-            batch.present.cpu(),
-            self.labels_now[numbers],
-            evidence.similarity[numbers],
-            self.settings.n_neighbors,
-        )
 
     def _route(
         self, rows: np.ndarray, evidence: Evidence, uncertainty: Tensor, stage: int
