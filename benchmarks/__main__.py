@@ -22,6 +22,7 @@ Method = Annotated[str, typer.Option(help="See coterie methods.")]
 
 EVERY_METHOD = "pcx,sscnet,mvsib,largemvcnet,fucsmf"
 SPECTRAL = "digits,usps,coil20,mnist-10k"
+NETWORKS = "digits,coil20,letter,usps,yaleb,har-561,mnist-10k,segment,flavia,olive"
 BOTH = ",".join(data.name for data in CHOSEN)
 EVERY = ",".join(data.name for data in (*FRESH, *CHOSEN))
 HELD_OUT = (
@@ -77,11 +78,54 @@ def peers(
 
 
 @app.command()
+def describe(kinds: Names = "texts,series,images,cells", seeds: int = 1, data: Data = DEFAULT_FOLDER) -> None:
+    """Texts, pictures, series and cells: ACC by what they are described by; resumable."""
+    from benchmarks.describe import run_describe
+
+    run_describe(kinds.split(","), range(seeds), data)
+
+
+@app.command()
 def files() -> None:
     """Files of the library that a fit of each method runs through, in Python and at the command line."""
     from benchmarks.files import run_files
 
     run_files()
+
+
+@app.command("paper-parts")
+def paper_parts(
+    method: Method = "pcx",
+    regimes: Annotated[
+        str, typer.Option(help="paper, ours and others of the method's table; all by default.")
+    ] = "",
+    sets: Annotated[
+        str, typer.Option(help="Names with commas between them; those of the table by default.")
+    ] = "",
+    conditions: Annotated[
+        str, typer.Option(help='Such as "complete,uneven,missing 0.5"; those of the table by default.')
+    ] = "",
+    seeds: Annotated[int, typer.Option(help="How many, from 0.")] = 3,
+    rows: Annotated[int, typer.Option(help="Most rows of a set; 0 is as the table says.")] = 0,
+    data: Data = DEFAULT_FOLDER,
+    params: Annotated[str, typer.Option(help="Parameters of all fits, as JSON.")] = "{}",
+    only: Annotated[str, typer.Option(help="A list of changes, as JSON; all by default.")] = "[]",
+) -> None:
+    """ACC with and without each part of a method's paper, in the paper's regime and in ours; resumable."""
+    from benchmarks.paper_parts.run import find_paper, run_paper_parts
+
+    names = named(sets) if sets else find_paper(method).sets
+    run_paper_parts(
+        method,
+        names,
+        range(seeds),
+        data,
+        regimes=regimes.split(",") if regimes else (),
+        conditions=conditions.split(",") if conditions else (),
+        rows=rows or None,
+        params=json.loads(params),
+        only=json.loads(only),
+    )
 
 
 @app.command()
@@ -250,11 +294,13 @@ def render() -> None:
 
 
 @app.command("new-rows")
-def new_rows(sets: Names = SPECTRAL, seeds: int = 3, data: Data = DEFAULT_FOLDER) -> None:
-    """ACC of SSCNet on a fifth of the rows that was held out."""
+def new_rows(
+    methods: Names = "pcx,sscnet", sets: Names = NETWORKS, seeds: int = 1, data: Data = DEFAULT_FOLDER
+) -> None:
+    """ACC of networks on a held-out fifth of the rows, beside the neighbours' vote; neighbours in the code."""
     from benchmarks.subspaces import run_new_rows
 
-    run_new_rows(named(sets), range(seeds), data)
+    run_new_rows(methods.split(","), named(sets), range(seeds), data)
 
 
 @app.command()
@@ -436,6 +482,17 @@ def explorer(
     from benchmarks.explorer import run_explorer
 
     run_explorer(rows, columns, run, ["--image-shape", images] if images else [])
+
+
+@app.command()
+def maps(
+    rows: Annotated[int, typer.Option(help="How many rows of MNIST.")] = 5000,
+    data: Data = DEFAULT_FOLDER,
+) -> None:
+    """CPU seconds to lay rows out on the map of the data, and the share of neighbours that stay neighbours."""
+    from benchmarks.maps import run_maps
+
+    run_maps(rows, data)
 
 
 if __name__ == "__main__":

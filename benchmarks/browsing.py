@@ -160,7 +160,7 @@ class Page:
 
     def colours(self):
         """Return the values that the dots of the map are coloured by."""
-        return self.run("return document.getElementById('map-plot').data[0].marker.color")
+        return self.run("return document.getElementById('map-plot').map.colours")
 
     def complaints(self):
         """Return the errors in the browser's console."""

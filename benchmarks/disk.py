@@ -62,7 +62,7 @@ CASES = {
     "PCX, 1000 clusters": Case(lambda k: make(PCX, k, **_RUN), n_clusters=1000),
     "LargeMvCNet": Case(lambda k: LargeMvCNet(k, n_layers=_PASSES, random_state=0), n_views=4, timed=max),
     "FUCSMF": Case(lambda k: FUCSMF(n_anchors=2000, random_state=0), taught=True),
-    "SSCNet": Case(lambda k: make(SSCNet, k, **_TRAINED)),
+    "SSCNet": Case(lambda k: make(SSCNet, k, **_RUN)),
     "MVSIB": Case(lambda k: make(MVSIB, k, **_TRAINED), n_views=4),
 }
 """The methods, each with two passes; FUCSMF reads the rows as often as it needs to."""

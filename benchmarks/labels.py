@@ -20,7 +20,7 @@ from benchmarks.making import make
 from benchmarks.records import add_record, is_recorded, machine, measured, read_records
 from benchmarks.sets import SETS
 from coterie import FUCSMF
-from coterie.data.scaling import fit_table_scaler
+from coterie.graph.scaling import fit_table_scaler
 from coterie.methods.fucsmf.problem import AnchorGraph
 
 COUNTS = (1, 5, 10, 0.3)

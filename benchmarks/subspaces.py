@@ -1,4 +1,4 @@
-"""SSCNet against spectral clustering: new rows, the trace of the eigen-layers, and cost as rows grow."""
+"""New rows of the networks; SSCNet against spectral clustering: the trace of its layers, and cost as rows grow."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from scipy import sparse
 
 from benchmarks.peers.classic import spectral
 from benchmarks.records import measured, measured_apart, record_cases, save_record, seeded_cases
 from benchmarks.sets import SETS, held_out
-from coterie import SSCNet, SSCNetOptions, as_views
+from coterie import SSCNet, as_views
+from coterie.data import Views
+from coterie.graph.initial import voted_labels
+from coterie.graph.neighbours import NeighbourIndex
+from coterie.methods.registry import find_method
 from coterie.metrics import accuracy
 
 _ALONE = 50
@@ -24,14 +29,23 @@ _EXACT_ROWS = 10_000
 _NEIGHBOURS = 10
 
 
-def run_new_rows(names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
-    """ACC of a held-out fifth and of the fitted rows, and whether a row alone gets the label it gets in a batch."""
+def run_new_rows(methods: Sequence[str], names: Sequence[str], seeds: Sequence[int], folder: Path) -> None:
+    """ACC of a held-out fifth: by the network, alone as in a batch, and by the vote of the nearest fitted rows.
+
+    Beside it the share of held-out rows whose five nearest fitted rows have their class, by code and by raw row.
+    """
 
     def measure(case: dict[str, Any]) -> dict[str, Any]:
         views, truth = SETS[case["data"]].load(folder)
         new, fitted = held_out(views.n_rows, case["seed"])
-        model = SSCNet(len(np.unique(truth)), random_state=case["seed"]).fit(views.select(fitted))
+        model = find_method(case["method"]).load()(len(np.unique(truth)), random_state=case["seed"])
+        model.fit(views.select(fitted))
         labels = model.predict(views.select(new))
+        known, asked = (_compared(model, views.select(rows)) for rows in (fitted, new))
+        voted = voted_labels(NeighbourIndex(known), model.labels_, asked)
+        raw = [np.hstack(views.select(rows).read(slice(None))) for rows in (fitted, new)]
+        codes = [model.transform(views.select(rows)) for rows in (fitted, new)]
+        classes = np.unique(truth, return_inverse=True)[1]
         some = slice(None, None, max(1, len(new) // _ALONE))
         alone = [int(model.predict(views.select([row]))[0]) for row in new[some]]
         return {
@@ -39,10 +53,31 @@ def run_new_rows(names: Sequence[str], seeds: Sequence[int], folder: Path) -> No
             "new_rows": len(new),
             "accuracy": round(accuracy(truth[fitted], model.labels_), 4),
             "new_accuracy": round(_carried_over(truth, fitted, new, model.labels_, labels), 4),
+            "voted_accuracy": round(_carried_over(truth, fitted, new, model.labels_, voted), 4),
+            "code_neighbours": round(_nearest_of_class(*codes, classes[fitted], classes[new]), 4),
+            "raw_neighbours": round(_nearest_of_class(*raw, classes[fitted], classes[new]), 4),
             "alone_equals_batch": bool((labels[some] == alone).all()),
         }
 
-    record_cases("new-rows", seeded_cases(names, seeds), measure)
+    cases = [{"method": method, **case} for method in methods for case in seeded_cases(names, seeds)]
+    record_cases("new-rows", cases, measure)
+
+
+def _compared(model: Any, views: Views) -> np.ndarray:
+    """Return rows along the axes of a fitted model's metric, (n, r)."""
+    network = model.network_ if hasattr(model, "network_") else model.modules_.network
+    rows = torch.from_numpy(np.hstack(model.scaler_.transform(views.read(slice(None)))))
+    seen = network.projection(rows)
+    return seen[:, : model.metric_.n_axes].numpy() if not network.projection.whole else seen.numpy()
+
+
+def _nearest_of_class(
+    known: np.ndarray, asked: np.ndarray, known_classes: np.ndarray, classes: np.ndarray
+) -> float:
+    """Return the share of rows (b, d) whose class is that of most of the five nearest known rows (n, d)."""
+    near = known_classes[NeighbourIndex(known).search(asked, 5).indices]
+    votes = (near[:, :, None] == np.arange(known_classes.max() + 1)).sum(axis=1)
+    return float((votes.argmax(axis=1) == classes).mean())
 
 
 def _carried_over(
@@ -131,7 +166,7 @@ def _measure(path: Path, method: str, epochs: int) -> None:
         if method == "exact":
             labels = spectral([rows], _GROUPS, 0, n_neighbors=_NEIGHBOURS)
         else:
-            model = SSCNet(_GROUPS, max_epochs=epochs, options=SSCNetOptions(warmup=0.5), random_state=0)
+            model = SSCNet(_GROUPS, max_epochs=epochs, random_state=0)
             labels = model.fit(as_views(path)).labels_
     print(json.dumps({**costs, "accuracy": round(accuracy(np.arange(len(rows)) % _GROUPS, labels), 4)}))
 

@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "supply.md"
-EXTRAS = ("explore", "hdf5", "zarr", "parquet", "omics")
+EXTRAS = ("explore", "hdf5", "zarr", "parquet", "omics", "images")
 REASONS = {
     "numpy": "arrays",
     "scipy": "sparse matrices, solvers, readers of MATLAB files",
@@ -39,6 +39,7 @@ REASONS = {
     "zarr": "Zarr stores",
     "anndata": "AnnData files",
     "mudata": "MuData files",
+    "pillow": "files of pictures",
 }
 
 

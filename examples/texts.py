@@ -11,10 +11,9 @@ import inspect
 import re
 
 import numpy as np
-from sklearn.decomposition import TruncatedSVD
-from sklearn.feature_extraction.text import TfidfVectorizer
 
 from coterie import PCX, write_report
+from coterie.data import TextRows
 from coterie.metrics import accuracy
 
 MODULES = ("stats", "signal", "linalg", "special", "ndimage", "optimize", "sparse", "interpolate")
@@ -40,22 +39,18 @@ def read_docstrings() -> tuple[list[str], list[str], list[str]]:
 def main() -> None:
     """Embed, cluster, and print what each cluster is about."""
     names, texts, modules = read_docstrings()
-    words = TfidfVectorizer(
-        stop_words="english", min_df=3, max_df=0.4, sublinear_tf=True, token_pattern=r"[a-z]{3,}"
-    )
-    weights = words.fit_transform(text.lower() for text in texts)
-    embedding = TruncatedSVD(N_AXES, random_state=0).fit_transform(weights)
-    print(f"{len(texts)} texts, {weights.shape[1]} words, {N_AXES} axes")
+    words = TextRows(n_axes=N_AXES).fit(texts)
+    embedding = words.transform(texts)
+    print(f"{len(texts)} texts, {len(words.words_)} words, {N_AXES} axes")
 
     model = PCX(len(MODULES), scale="sample", max_epochs=EPOCHS, random_state=0).fit(embedding)
-    vocabulary = words.get_feature_names_out()
+    terms = words.cluster_terms(texts, model.labels_, 6)
     sure = model.assign(embedding).confidence
     for cluster in np.argsort(-model.cluster_sizes_):
         rows = np.flatnonzero(model.labels_ == cluster)
         if not len(rows):
             continue
-        typical = np.asarray(weights[rows].mean(axis=0) - weights.mean(axis=0)).ravel().argsort()[::-1][:6]
-        print(f"\ncluster {cluster}, {len(rows)} texts: {', '.join(vocabulary[typical])}")
+        print(f"\ncluster {cluster}, {len(rows)} texts: {', '.join(terms[cluster])}")
         print(f"  stands for it: {names[model.exemplar_indices_[cluster]]}")
         print(f"  least sure:    {', '.join(names[row] for row in rows[sure[rows].argsort()[:3]])}")
 

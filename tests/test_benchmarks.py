@@ -23,6 +23,10 @@ from benchmarks import (
     views,
 )
 from benchmarks.accuracy import run_accuracy
+from benchmarks.making import make
+from benchmarks.paper_parts import conditions, tables
+from benchmarks.paper_parts.parts import Paper, Part, Regime
+from benchmarks.paper_parts.run import run_paper_parts
 from scipy import sparse
 
 from coterie import as_views, choose_k
@@ -201,6 +205,50 @@ def test_robustness_and_imbalance_are_measured_and_resumed(results, tmp_path, mo
     assert "robustness, MVSIB" in capsys.readouterr().out
     with pytest.raises(InputError, match="PCX has no tables of neighbours to disturb"):
         robustness.run_robustness("pcx", ["small"], [0], tmp_path, {})
+
+
+def test_each_part_of_a_paper_is_measured_with_and_without_it_in_every_regime(results, tmp_path, monkeypatch):
+    short = {"max_epochs": 1, "hidden": [8]}
+    unit = Part("unit", "Eq. 3", {"short": ({}, {"ci_unit": False})})
+    few = Part("sizes", "Eq. 12", {"short": ({"imbalance": True}, {})}, conditions=("uneven",))
+    table = Paper("pcx", "PC-X", {"short": Regime("short", short)}, [unit, few], ["digits"], rows=300)
+    monkeypatch.setitem(tables.PAPERS, "pcx", table)
+    for seeds in ([0], [0]):
+        run_paper_parts("pcx", ["digits"], seeds, tmp_path, conditions=["complete", "uneven"])
+    kept = records.read_records("paper-parts-pcx")
+    unit_off, sizes_on = {"ci_unit": False}, {"imbalance": True}
+    assert [(one["condition"], one["change"]) for one in kept] == [
+        *(("complete", change) for change in ({}, unit_off)),
+        *(("uneven", change) for change in ({}, unit_off, sizes_on)),
+    ]
+    assert [one["fitted_rows"] < 300 for one in kept] == [False, False, True, True, True]
+    assert all(one["epochs"] == 1 and one["clusters"] == 10 and one["cpu_seconds"] > 0 for one in kept)
+    with pytest.raises(InputError, match="PC-X has no regime 'long'; its regimes are: short"):
+        run_paper_parts("pcx", ["digits"], [0], tmp_path, regimes=["long"])
+
+
+def test_where_labels_are_given_the_score_is_that_of_the_other_rows(results, tmp_path):
+    change = [{}]
+    run_paper_parts(
+        "fucsmf", ["digits"], [0], tmp_path, regimes=["ours"], conditions=["labels 5"], rows=400, only=change
+    )
+    (kept,) = records.read_records("paper-parts-fucsmf")
+    assert kept["scores"]["accuracy"] > 0.7
+    views, truth = conditions.drawn(*sets.SETS["digits"].load(tmp_path), 400)
+    given = conditions.under("labels 5", views, truth, 0)
+    assert np.bincount(given.labels[given.labels >= 0]).tolist() == [5] * 10
+    with pytest.raises(InputError, match="There is no condition 'dark'"):
+        conditions.under("dark", views, truth, 0)
+
+
+@pytest.mark.parametrize("paper", tables.PAPERS.values(), ids=tables.PAPERS)
+def test_every_change_of_a_table_is_one_that_its_method_takes(paper):
+    for name, regime in paper.regimes.items():
+        estimator = find_method(regime.method or paper.method).load()
+        for condition in {*paper.conditions, *(c for part in paper.parts for c in part.conditions)}:
+            for change in paper.changes(name, condition):
+                make(estimator, **regime.params, **change)._check_params()
+    assert all({*part.regimes} <= {*paper.regimes} for part in paper.parts)
 
 
 def test_noise_is_added_to_the_asked_rows_of_the_first_view_at_the_asked_level():

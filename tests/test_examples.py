@@ -13,6 +13,7 @@ PROMISED = {
         ["lack a modality", "accuracy 0.9", "spoilt protein assays: ", "has no protein"],
         ["cells.h5mu", "omics.html"],
     ),
+    "cells": (["cells; ", "coterie: ", "least sure: ", "two clusters from the same fit"], ["cells.h5ad"]),
     "images": (["the answer is the only one: True", "after 20 answers"], ["digits.coterie", "images.html"]),
     "stream": (["day 6: 2", "fit again", "saved, loaded"], ["stream.coterie"]),
 }

@@ -18,7 +18,7 @@ FLOORS = [
     ["graph"],
     ["methods"],
     ["explore", "runs"],
-    ["demo"],
+    ["demo", "tl"],
     ["cli"],
     ["__main__", "__init__"],
 ]

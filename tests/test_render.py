@@ -4,7 +4,8 @@ from xml.etree import ElementTree
 
 import pytest
 from benchmarks import render
-from benchmarks.render import choices, expect, figures, large, peers, standing, tables, trials
+from benchmarks.paper_parts.parts import Paper, Part, Regime
+from benchmarks.render import choices, expect, figures, large, papers, parts, peers, standing, tables, trials
 from benchmarks.render.costs import exponent
 from benchmarks.render.svg import Panel, Series, drawing
 
@@ -294,6 +295,51 @@ def test_parts_on_and_off_are_means_over_seeds_beside_todays_defaults_with_those
         "| `joint=False` | .650 |  |  |",
         "| `n_blocks=2` |  | .500 |  |",
     ]
+
+
+def parts_record(regime, change, score, data="usps", seed=0, **more):
+    known = {"data": data, "condition": "complete", "rows": 100, "shared": {}, "fitted_rows": 100}
+    rest = {"scores": {"accuracy": score}, "clusters": 2, "used_clusters": 2, "cpu_seconds": 5.0}
+    machine = {"commit": "a1"}
+    return {**known, **rest, "regime": regime, "change": change, "seed": seed, "machine": machine, **more}
+
+
+def test_what_a_part_adds_is_paired_by_seed_and_named_where_it_helps(monkeypatch):
+    off = {"ci_unit": False}
+    runs = [
+        parts_record("paper", {}, 0.1, settings="of before"),
+        parts_record("paper", {}, 0.8),
+        parts_record("paper", {}, 0.9, seed=1),
+        parts_record("paper", off, 0.7),
+        parts_record("paper", {}, 0.5, "iris"),
+        parts_record("paper", off, 0.6, "iris"),
+        parts_record("ours", {}, 0.2, rows=10),
+        parts_record("ours", {}, 0.9),
+        parts_record("ours", off, 0.95),
+    ]
+    monkeypatch.setattr(parts, "read_records", lambda name: runs if name == "paper-parts-pcx" else [])
+    unit = Part("CI-Unit", "Eq. 3", {"paper": ({}, off), "ours": ({}, off)})
+    regimes = {"paper": Regime("as printed"), "ours": Regime("the defaults")}
+    monkeypatch.setattr(parts, "PAPERS", {"pcx": Paper("pcx", "PC-X", regimes, [unit], ["usps"])})
+    lines = parts.section().splitlines()
+    printed = "MNIST .034, Fashion .093 (Table 6)"
+    assert f"| PC-X | CI-Unit | Eq. 3 | {printed} | +.000 (2, 2) | -.050 (1, 1) | usps | nowhere |" in lines
+    assert "| PC-X | usps | .850 ± .050 (5.0 s) |  |  |  | .900 (5.0 s) |" in lines
+    assert "| as printed | `ci_unit=False` | .700 | .600 | 100% | 5.0 |" in lines
+
+
+def test_a_row_of_a_papers_table_has_what_is_printed_apart_from_the_authors_code_and_one_commit(monkeypatch):
+    def run(score, commit):
+        known = {"data": "hdigit", "method": "LargeMvCNet", "params": {}, "settings": {}}
+        return {**known, "scores": {"accuracy": score, "nmi": 0.5}, "machine": {"commit": commit}}
+
+    runs = [run(0.9, "a1"), run(0.7, "b2+")]
+    monkeypatch.setattr(papers, "read_records", lambda name: runs)
+    row = {"where": "Table 1", "data": "hdigit", "reason": "So."}
+    both = {**row, "printed": {"accuracy": 0.5}, "authors": {"accuracy": 0.6, "nmi": 0.4}}
+    accuracy, nmi = papers._lines("LargeMvCNet", both)
+    assert accuracy[2:] == ["ACC", ".500", ".600", ".800 ± .100", "2", ".300", ".998", "b2 *", "So."]
+    assert nmi[2:] == ["NMI", "", ".400", ".500 ± .000", "2", ".100", "", "b2 *", ""]
 
 
 def test_missing_views_are_averaged_over_data_sets_that_all_cases_have(monkeypatch):

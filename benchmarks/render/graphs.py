@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchmarks.describe import CHOSEN_ON, KINDS
 from benchmarks.graph import BINS
 from benchmarks.records import read_records
 from benchmarks.render.figures import Figure, amount, grouped, made_by, short, table
@@ -17,6 +18,17 @@ def new_rows() -> str:
         rows.append([name, str(fitted.runs), str(fitted), str(new), short(new.mean - fitted.mean)])
     headers = ("data", "seeds", "fitted rows", "new rows", "difference")
     return table(headers, rows) + "\n" + made_by("python -m benchmarks graph-rows", of=runs)
+
+
+def held_out() -> str:
+    """Return the ACC of held-out rows by networks and by vote, and 5-NN accuracy by code and by raw row."""
+    rows, runs = [], [record for record in read_records("new-rows") if "voted_accuracy" in record]
+    keys = ("accuracy", "new_accuracy", "voted_accuracy", "code_neighbours", "raw_neighbours")
+    for (method, name), some in grouped(runs, lambda record: (record["method"], record["data"])).items():
+        figures = [Figure.of([record[key] for record in some]) for key in keys]
+        rows.append([method, name, str(len(some)), *map(str, figures)])
+    headers = ("method", "data", "seeds", "fitted", "network", "vote", "5-NN by code", "5-NN by raw row")
+    return table(headers, rows) + "\n" + made_by("python -m benchmarks new-rows", of=runs)
 
 
 def uneven() -> str:
@@ -76,3 +88,31 @@ def confidence() -> str:
             )
     headers = ("confidence", "rows", "mean confidence", "share right")
     return table(headers, rows) + "\n" + made_by("python -m benchmarks graph-confidence", of=records)
+
+
+def described() -> str:
+    """Return the ACC by what texts, pictures, series and cells are described by."""
+    rows, runs = [], read_records("describe")
+    places = {name: place for place, name in enumerate(name for names in KINDS.values() for name in names)}
+    runs.sort(key=lambda record: places[record["data"]])  # stable: ways stay in their order
+    for (name, way), some in grouped(runs, lambda record: (record["data"], record["way"])).items():
+        ours, nmi, means, spent = (
+            Figure.of([record[key] for record in some])
+            for key in ("accuracy", "nmi", "k-means", "cpu_seconds")
+        )
+        role = "chosen on" if name in CHOSEN_ON else "confirmed on"
+        size = f"{some[0]['rows']:,}"
+        rows.append(
+            [
+                some[0]["kind"],
+                name,
+                role,
+                size,
+                way,
+                str(ours.runs),
+                *map(short, (ours.mean, nmi.mean, means.mean)),
+            ]
+        )
+        rows[-1].append(amount(spent.mean))
+    headers = ("things", "data", "role", "rows", "described by", "seeds", "ACC", "NMI", "k-means", "CPU s")
+    return table(headers, rows) + "\n" + made_by("python -m benchmarks describe", of=runs)

@@ -1,4 +1,4 @@
-"""Ablations as tables, and sweeps as plots: layers, anchors, blocks, labels a class, missing views."""
+"""Sweeps as plots: layers, anchors, blocks, labels a class, missing views."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from benchmarks.records import read_records
-from benchmarks.render.figures import Figure, Record, grouped, made_by, newest, table
+from benchmarks.render.figures import Figure, Record, grouped, made_by, newest
 from benchmarks.render.svg import COLOURS, Panel, Series, drawing
 
 
 def section() -> str:
-    """Return the part of the page about ablations and sweeps."""
-    parts = ["## Ablations\n"]
-    for method in dict.fromkeys(record["method"] for record in read_records("ablations")):
-        parts += [f"### {method}\n", _ablations(method)]
-    parts += ["## Sweeps\n"]
+    """Return the part of the page about sweeps."""
+    parts = ["## Sweeps\n"]
     for name, (words, panels, commands) in _sweeps().items():
         drawn = [f"![{words}]({name})\n"] if panels else ["Not measured yet.\n"]
         parts += [f"### {words}\n", *drawn, made_by(*commands)]
@@ -35,24 +32,6 @@ def drawings() -> dict[str, str]:
 def as_params(params: dict[str, Any]) -> str:
     """Write parameters as the command line takes them."""
     return json.dumps(params)
-
-
-def _ablations(method: str) -> str:
-    runs = [record for record in read_records("ablations") if record["method"] == method]
-    usual = [
-        record
-        for record in newest(read_records("accuracy"))
-        if record["method"] == method and not record["params"]
-    ]
-    names = list(dict.fromkeys(record["data"] for record in runs))
-    usual = [record for record in usual if record["data"] in names]
-    rows = []
-    for params, some in grouped([*usual, *runs], lambda record: as_params(record["params"])).items():
-        means = _means(some)
-        shown = "defaults" if params == "{}" else f"`{params}`"
-        rows.append([shown, *(str(means[n]) if n in means else "" for n in names)])
-    command = f"python -m benchmarks accuracy --method {method.lower()} --tag ablations --params '{{...}}'"
-    return table(["", *names], rows) + "\n" + made_by(command, of=[*usual, *runs])
 
 
 def _means(runs: Iterable[Record]) -> dict[str, Figure]:

@@ -121,6 +121,18 @@ def explorer() -> str:
     return table(("", *latest), rows) + "\n" + made_by(*commands, of=latest.values())
 
 
+def maps() -> str:
+    """Return what the map of the data costs, by the last record of each number of rows."""
+    latest = {record["rows"]: record for record in read_records("maps")}
+    rows = [
+        [f"{count:,}", f"{record['seconds']:.1f}", f"{record['kept']:.2f}"]
+        for count, record in sorted(latest.items())
+    ]
+    commands = [f"python -m benchmarks maps --rows {count}" for count in sorted(latest)]
+    headers = ("rows of MNIST", "CPU seconds", "neighbours kept")
+    return table(headers, rows) + "\n" + made_by(*commands, of=latest.values())
+
+
 def _cell(value: float | list[float] | None) -> str:
     if isinstance(value, list):
         return f"{min(value):.2f} to {max(value):.2f}"
@@ -131,9 +143,11 @@ TABLES: dict[str, Callable[[], str]] = {
     "summary": summary,
     "graph": lambda: accuracy("GraphClustering"),
     "graph-new-rows": graphs.new_rows,
+    "held-out": graphs.held_out,
     "graph-growth": graphs.growth,
     "graph-uneven": graphs.uneven,
     "graph-neighbours": graphs.neighbours,
+    "describe": graphs.described,
     "graph-confidence": graphs.confidence,
     "pcx": lambda: accuracy("PCX"),
     "largemvc": lambda: accuracy("LargeMvCNet"),
@@ -143,6 +157,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "labels": labels,
     "answers": answers,
     "explorer": explorer,
+    "maps": maps,
     "choosing": choices.choosing,
     "counting": choices.counting,
     "sizing": large.sizing,

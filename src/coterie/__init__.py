@@ -11,12 +11,12 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from coterie.data import Views, amputate, as_views, read_labels, read_views
     from coterie.errors import InputError
-    from coterie.explore import write_report
+    from coterie.explore import plot_compare, plot_map, plot_sizes, write_report
     from coterie.methods.base import load
     from coterie.methods.choosing.clusters import choose_k
     from coterie.methods.choosing.recommend import recommend
     from coterie.methods.fucsmf import FUCSMF, FUCSMFOptions
-    from coterie.methods.graph_clustering import GraphClustering
+    from coterie.methods.graph_clustering import GraphClustering, cluster_graph
     from coterie.methods.largemvc import LargeMvCNet, LargeMvCNetOptions
     from coterie.methods.mvsib import MVSIB, MVSIBOptions
     from coterie.methods.pcx import PCX, PCXOptions
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 _HOMES = {
     "coterie.data": ("Views", "amputate", "as_views", "read_labels", "read_views"),
     "coterie.errors": ("InputError",),
-    "coterie.explore": ("write_report",),
+    "coterie.explore": ("plot_compare", "plot_map", "plot_sizes", "write_report"),
     "coterie.methods.base": ("load",),
     "coterie.methods.choosing.clusters": ("choose_k",),
     "coterie.methods.choosing.recommend": ("recommend",),
     "coterie.methods.fucsmf": ("FUCSMF", "FUCSMFOptions"),
-    "coterie.methods.graph_clustering": ("GraphClustering",),
+    "coterie.methods.graph_clustering": ("GraphClustering", "cluster_graph"),
     "coterie.methods.largemvc": ("LargeMvCNet", "LargeMvCNetOptions"),
     "coterie.methods.mvsib": ("MVSIB", "MVSIBOptions"),
     "coterie.methods.pcx": ("PCX", "PCXOptions"),
@@ -59,7 +59,11 @@ __all__ = [
     "amputate",
     "as_views",
     "choose_k",
+    "cluster_graph",
     "load",
+    "plot_compare",
+    "plot_map",
+    "plot_sizes",
     "read_labels",
     "read_views",
     "recommend",

@@ -34,6 +34,8 @@ class Run:
         The state from which an unfinished fit resumes.
     refined : Path
         The class and the confidence of each row after a person's corrections.
+    maps : Path
+        The maps of the rows, so that the report and the explorer show the same.
     explored : Path
         The folder of the explorer: answers, the map, exports.
 
@@ -51,6 +53,7 @@ class Run:
         self.note = folder / "run.json"
         self.checkpoint = folder / "checkpoint.coterie"
         self.refined = folder / "refined.csv"
+        self.maps = folder / "maps.coterie"
         self.explored = folder / "explore"
         self._next = folder / ".next"
 

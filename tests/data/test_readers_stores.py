@@ -1,4 +1,4 @@
-"""Parquet, zarr and MuData."""
+"""Parquet, zarr, AnnData and MuData."""
 
 import json
 import pickle
@@ -272,7 +272,7 @@ def test_a_mudata_file_whose_texts_are_damaged_is_refused_where_its_library_woul
         (lambda file: file.__setitem__("mod/a/again", h5py.SoftLink("/mod")), "holds links, or is too deep"),
         (lambda file: file.__setitem__("mod/a/again", file["mod"]), "holds links, or is too deep"),
         (
-            lambda file: file.create_dataset("X", (10**9, 4), "f4", chunks=(4, 4)),
+            lambda file: file.create_dataset("layer", (10**9, 4), "f4", chunks=(4, 4)),
             "would take 16.0 GB in memory",
         ),
         (lambda file: file.__delitem__("mod"), "it has no modalities"),

@@ -49,7 +49,7 @@ def test_any_chunking_gives_the_statistics_of_all_rows(X, batch_rows, mode):
         assert np.isinf(one.scales_[0][constant]).all()
 
 
-@given(TABLES, st.sampled_from(["feature", "minmax", "none"]))
+@given(TABLES, st.sampled_from(["feature", "minmax", "none", "log"]))
 def test_inverse_transform_undoes_transform(X, mode):
     scaler, views = fitted(mode, X)
     back = scaler.inverse_transform(scaler.transform(views.read(ALL)))[0]
@@ -108,6 +108,18 @@ def test_angles_are_rows_of_length_one_after_another_scaling(mode, before):
     np.testing.assert_allclose(scaler.transform(views.read(ALL))[0], expected, rtol=1e-4, atol=1e-5)
 
 
+def test_log_compresses_values_that_are_large_for_their_column():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.exp(rng.normal(3.0, 2.0, 400)), rng.normal(0.0, 5.0, 400), np.zeros(400)])
+    scaler, views = fitted("log", X, 77)
+    sizes = np.exp(np.log(np.abs(X[:, :2])).mean(0))
+    expected = np.sign(X) * np.log1p(np.abs(X) / [*sizes, 1.0])
+    deviations = expected.std(0)
+    deviations[2] = np.inf
+    expected = (expected - expected.mean(0)) / deviations
+    np.testing.assert_allclose(scaler.transform(views.read(ALL))[0], expected, rtol=1e-4, atol=1e-5)
+
+
 def test_a_root_is_undone_but_for_the_length_of_the_row():
     X = np.array([[4.0, -9.0, 0.0]])
     scaler, views = fitted("root", X)
@@ -120,7 +132,7 @@ def test_variance_survives_a_mean_that_is_large_beside_it():
     assert fitted("feature", X, 13)[0].scales_[0][0] == pytest.approx(0.5, rel=1e-6)
 
 
-@pytest.mark.parametrize("mode", ["feature", "minmax"])
+@pytest.mark.parametrize("mode", ["feature", "minmax", "log"])
 @pytest.mark.parametrize("batch_rows", [1, 7, None])
 def test_a_constant_column_becomes_zero_whatever_it_holds_later(mode, batch_rows):
     X = np.column_stack([np.full(50, 0.1), np.arange(50.0)])
@@ -160,7 +172,7 @@ def test_a_view_that_no_row_has_becomes_zeros():
     assert (scaled[0] == 0.0).all()
 
 
-@pytest.mark.parametrize("mode", ["feature", "minmax"])
+@pytest.mark.parametrize("mode", ["feature", "minmax", "log"])
 def test_processes_that_share_the_rows_learn_the_same_as_one(mode):
     rng = np.random.default_rng(0)
     X = (rng.normal(1e3, 2.0, size=(100, 3)) + np.arange(100)[:, None]).astype(np.float32)

@@ -151,13 +151,17 @@ def test_the_map_shows_each_row_with_its_cluster_confidence_and_class(page, fitt
     dots, diamonds = figure.data["map"]["data"]
     assert len(dots["x"]) == len(dots["y"]) == 60
     row, cluster, confidence, known = dots["customdata"][59]
-    assert (row, cluster, known) == (59, str(model.labels_[59]), "not labelled")
+    assert (row, cluster, known) == (59, "2: high feature 1, low feature 0", "not labelled")
     assert confidence == pytest.approx(model.predict_proba(X)[59].max(), abs=1e-3)
     assert [entry[0] for entry in diamonds["customdata"]] == sorted(model.exemplar_indices_.tolist())
     assert set(figure.data["map"]["modes"]) == {"cluster", "confidence", "class"}
     assert figure.data["map"]["groups"]["class"][0] == truth.tolist()
-    radios = [attributes["value"] for attributes in figure.all("input")]
-    assert radios == ["cluster", "confidence", "class"]
+    radios = [(radio["name"], radio["value"]) for radio in figure.all("input")]
+    assert radios[:2] == [("layout", "0"), ("layout", "1")]
+    assert [value for _, value in radios[2:]] == ["cluster", "confidence", "class"]
+    by_data, by_model = figure.data["map"]["places"]
+    assert by_data[0]["x"] == dots["x"]
+    assert len(by_model[0]["x"]) == 60
 
 
 def test_the_colours_of_dots_and_buttons_agree(page):
@@ -190,7 +194,9 @@ def test_without_images_the_features_that_set_clusters_apart_are_listed(page):
 def test_every_plot_is_described_and_has_its_numbers_in_a_table(page):
     report = page()
     plots = [attributes for _, attributes in report.elements if attributes.get("role") == "img"]
-    assert len(plots) == 2 + len(report.data["curves"])
+    spreads = [attributes for attributes in plots if attributes.get("class") == "spread"]
+    assert len(spreads) == 3 * 4
+    assert len(plots) - len(spreads) == 2 + len(report.data["curves"])
     assert all(attributes["aria-label"] for attributes in plots)
     assert {"Training", "Rows by confidence", "Rows in each cluster"} <= set(report.texts)
 

@@ -14,6 +14,7 @@ from coterie.ops.stiefel import (
     EigenLayers,
     best_time,
     bottom_space,
+    nearest_orthonormal,
     orthonormalise,
     random_start,
     stiefel_step,
@@ -315,3 +316,15 @@ def test_learnt_directions_turn_the_columns_and_get_a_gradient():
     assert (turned - plain).norm() > 0.01
     (turned * draw(3, 12, 3)).sum().backward()
     assert (layers.directions.grad.flatten(1).norm(dim=1) > 1e-6).all()
+
+
+def test_no_orthonormal_columns_are_nearer_than_the_nearest():
+    generator = torch.Generator().manual_seed(0)
+    M = torch.randn(12, 3, generator=generator, dtype=torch.float64)
+    nearest = nearest_orthonormal(M)
+    torch.testing.assert_close(nearest.T @ nearest, torch.eye(3, dtype=torch.float64))
+    for _ in range(50):
+        other = random_start(12, 3, generator, torch.float64)
+        assert (M - nearest).norm() <= (M - other).norm()
+    nudged = orthonormalise(nearest + 1e-3 * torch.randn(12, 3, generator=generator, dtype=torch.float64))
+    assert (M - nearest).norm() <= (M - nudged).norm()

@@ -12,19 +12,23 @@ import typer
 from typer.core import TyperGroup
 
 from coterie.cli.inputs import (
+    As,
     ClassColumn,
     Clusters,
     DataPath,
     Drop,
     Fill,
     ImageShape,
+    Layer,
     MovedData,
     Quiet,
+    Rep,
     Replace,
     RunFolder,
     RunOrModel,
     Seed,
     ShownClasses,
+    TextColumn,
     cluster_count,
     describe_columns,
     describe_gaps,
@@ -40,11 +44,12 @@ from coterie.cli.inputs import (
     printed_warnings,
     read_classes,
     read_corrections,
-    read_data,
     read_new_rows,
+    read_rows,
     read_settings,
-    read_shape,
+    read_shown_classes,
     recommended,
+    shape_of_rows,
 )
 from coterie.errors import InputError, Terminated, counted, interruption
 
@@ -103,17 +108,24 @@ def recommend(
         typer.Option("--uneven/--even", help="Whether you expect groups of very different size."),
     ] = None,
     drop: Drop = None,
+    kind: As = None,
+    text: TextColumn = None,
+    layer: Layer = None,
+    rep: Rep = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Say which method suits DATA, with which settings, and why."""
     from coterie.data import read_some_labels
     from coterie.methods.choosing.recommend import recommend as recommend_method
 
-    views = read_data(data, drop)
+    views, _ = read_rows(data, drop, as_json, kind=kind, column=text, layer=layer, rep=rep)
     known = None if labels is None else read_some_labels(labels, views.n_rows)
     advice = recommend_method(views, known, n_clusters=cluster_count(clusters), uneven=uneven)
     gaps = describe_gaps(views)
-    command = advice.command(str(data), None if labels is None else str(labels), drop or (), fill=bool(gaps))
+    given = {"--as": kind, "--text": text, "--layer": layer, "--rep": rep}
+    more = [word for option, value in given.items() if value is not None for word in (option, value)]
+    more += ["--fill"] * bool(gaps)
+    command = advice.command(str(data), None if labels is None else str(labels), drop or (), more=more)
     if as_json:
         typer.echo(json.dumps(advice.as_values() | {"command": command}))
         return
@@ -145,6 +157,10 @@ def fit(
     ] = None,
     drop: Drop = None,
     fill: Fill = False,
+    kind: As = None,
+    text: TextColumn = None,
+    layer: Layer = None,
+    rep: Rep = None,
     seed: Seed = 0,
     replace: Replace = False,
     quiet: Quiet = False,
@@ -163,7 +179,7 @@ def fit(
             "--labels."
         )
     chosen = None if method == "auto" else find_method(method)
-    views = read_data(data, drop)
+    views, reading = read_rows(data, drop, quiet, kind=kind, column=text, layer=layer, rep=rep)
     values = fill_values(views, fill)
     views = filled(views, values)
     known = None if labels is None else read_some_labels(labels, views.n_rows)
@@ -179,6 +195,7 @@ def fit(
     views = load_if_it_fits(views, data, quiet)
     usual = {"random_state": seed, "checkpoint": str(the_run.checkpoint), "verbose": int(not quiet)}
     usual |= {} if clusters is None else {"n_clusters": n_clusters}
+    usual |= {} if reading is None else {"metric": reading.metric}
     model = estimator(**{name: value for name, value in usual.items() if name in estimator().get_params()})
     model.set_params(**parameters)
     started = time.perf_counter()
@@ -188,6 +205,9 @@ def fit(
         if group.rank > 0:
             return
         seconds = time.perf_counter() - started
+        model.reading_ = reading
+        if reading is not None and not names:
+            names = reading.names(data, model.labels_)
         if names:
             model.names_ = names
         facts = {
@@ -195,6 +215,7 @@ def fit(
             "drop": drop or [],
             "columns": list(views.feature_names[0] or []) if views.n_views == 1 else [],
             "fill": values,
+            "read as": None if reading is None else {"kind": reading.kind, "text": reading.column},
             "rows": views.n_rows,
             "method": chosen.name,
             "clusters": len(model.cluster_sizes_),
@@ -243,7 +264,7 @@ def predict(
     from coterie.runs import write_labels
 
     model, the_run = load_model(run)
-    views = read_data(data, drop) if the_run is None else read_new_rows(data, the_run, drop)
+    views = read_new_rows(data, model, the_run, drop)
     labels, confidence = model.assign(views)
     write_labels(output, labels, confidence, getattr(model, "names_", None))
     if not quiet:
@@ -316,7 +337,7 @@ def refine(
     from coterie.runs import Run, write_labels
 
     model, the_run = load_run(run_folder)
-    views = fitted_data(the_run, data)
+    views = fitted_data(model, the_run, data)
     update, names = read_corrections(model, labels, [must_link, cannot_link], answers)
     new_run = None if out is None else Run(out)
     with nullcontext() if new_run is None else new_run.created(replace):
@@ -354,9 +375,9 @@ def report(
     from coterie.explore import write_report
 
     model, the_run = load_run(run_folder)
-    views = fitted_data(the_run, data)
-    shape = read_shape(image_shape) if image_shape else getattr(model, "image_shape", None)
-    known = read_classes(truth, column) if truth else None
+    views = fitted_data(model, the_run, data)
+    shape = shape_of_rows(model, image_shape)
+    known = read_shown_classes(truth, column) if truth else None
     written = write_report(
         model,
         views,
@@ -364,6 +385,7 @@ def report(
         truth=known,
         image_shape=shape,
         title=Path(the_run.read_note()["data"]).stem,
+        maps=the_run.maps,
     )
     if not quiet:
         typer.echo(f"Report: {written}")
@@ -391,17 +413,18 @@ def explore(
     from coterie.runs import read_confidence
 
     model, the_run = load_run(run_folder)
-    views = fitted_data(the_run, data)
+    views = fitted_data(model, the_run, data)
     session = Session(
         model,
         views,
         the_run.explored,
         confidence=read_confidence(the_run.labels, views.n_rows),
         metadata=None if metadata is None else Metadata.read(metadata, views.n_rows),
-        truth=read_classes(truth, column) if truth else views.labels,
-        image_shape=read_shape(image_shape) if image_shape else getattr(model, "image_shape", None),
+        truth=read_shown_classes(truth, column) if truth else views.labels,
+        image_shape=shape_of_rows(model, image_shape),
         title=Path(the_run.read_note()["data"]).stem,
         max_rows=rows,
+        maps=the_run.maps,
     )
     serve(session, port, typer.echo)
 

@@ -38,7 +38,8 @@ ImageShape = Annotated[str | None, typer.Option(metavar="HxW", help="Rows are im
 DataPath = Annotated[
     Path,
     typer.Argument(
-        metavar="DATA", help=".npy, .npz, .mat, .csv, .parquet, .zarr, .h5mu or a folder of .npy."
+        metavar="DATA",
+        help=".npy, .npz, .mat, .csv, .parquet, .zarr, .h5ad, .h5mu, or a folder of .npy, pictures or texts.",
     ),
 ]
 Drop = Annotated[
@@ -50,6 +51,25 @@ Drop = Annotated[
     ),
 ]
 
+As = Annotated[
+    str | None,
+    typer.Option(
+        "--as",
+        metavar="KIND",
+        help="What DATA holds, where it does not tell: texts, images, series, cells, table.",
+    ),
+]
+TextColumn = Annotated[
+    str | None,
+    typer.Option("--text", metavar="COLUMN", help="The column of a CSV or Parquet file with texts."),
+]
+Layer = Annotated[str | None, typer.Option(metavar="NAME", help="The layer of a .h5ad file to take, not X.")]
+Rep = Annotated[
+    str | None,
+    typer.Option(
+        "--rep", metavar="NAME", help="Compare cells by this key of obsm, or by X; by default X_pca."
+    ),
+]
 Fill = Annotated[
     bool, typer.Option("--fill", help="Put the median of its column into each empty cell of a table.")
 ]
@@ -130,6 +150,43 @@ def read_data(path: Path, drop: list[str] | None) -> Any:
         return read_views(path, **({"drop": drop} if drop else {}))
 
 
+def read_rows(
+    path: Path,
+    drop: list[str] | None,
+    quiet: bool,
+    *,
+    kind: str | None,
+    column: str | None,
+    layer: str | None,
+    rep: str | None,
+) -> tuple[Any, Any]:
+    """Read the data as rows, and how they became rows; None where they are a table."""
+    from coterie.data.describe.files import find_kind
+
+    found = find_kind(path, kind, column)
+    if found != "cells" and (layer or rep):
+        raise InputError(
+            f"--{'layer' if layer else 'rep'} is for cells (.h5ad, .h5mu), and {path} holds none."
+        )
+    if found == "table":
+        return read_data(path, drop), None
+    if drop:
+        raise InputError(f"--drop is for the columns of a table, and {path} is read as {found}.")
+    from coterie.data.describe.reading import Reading
+
+    with printed_warnings():
+        reading, views = Reading.fitted(path, found, column=column, layer=layer, use_rep=rep)
+    if not quiet and not is_follower():
+        typer.echo(f"{path}: {reading.description.sentence}.")
+    return views, reading
+
+
+def reread(path: Path, reading: Any) -> Any:
+    """Read other things as rows, as those of a fit were."""
+    with printed_warnings():
+        return reading.views(path)
+
+
 def fill_values(views: Any, fill: bool) -> list[list[float]] | None:
     """Return the medians that fill the empty cells of each column; None where they are not to be filled."""
     from coterie.data.imputation import column_medians
@@ -190,10 +247,14 @@ def describe_columns(views: Any) -> str:
     )
 
 
-def read_new_rows(path: Path, the_run: Any, drop: list[str] | None) -> Any:
-    """Read rows for the model of a run: named columns are matched by name, gaps filled as in the fit."""
+def read_new_rows(path: Path, model: Any, the_run: Any, drop: list[str] | None) -> Any:
+    """Read rows for a model: things described as in its fit; in a run columns matched by name, gaps filled."""
     from coterie.data import as_views, column_names
 
+    if model.reading_ is not None:
+        return reread(path, model.reading_)
+    if the_run is None:
+        return read_data(path, drop)
     facts = the_run.read_note()
     fitted, columns = facts.get("columns"), column_names(path)
     by_name = _can_match(fitted, columns)
@@ -236,6 +297,14 @@ def read_classes(path: Path, column: str | None) -> Any:
     return read_labels(path, column)
 
 
+def read_shown_classes(path: Path, column: str | None) -> Any:
+    """Read known classes as a person knows them: by the words of a text file; -1 where a row has none."""
+    from coterie.data import read_label_names
+
+    codes, words = read_classes(path, column), read_label_names(path, column or "y")
+    return [words.get(code, -1) for code in codes.tolist()] if words else codes
+
+
 def load_if_it_fits(views: Any, path: Path, quiet: bool) -> Any:
     """Read rows into memory where they fit; leave them on disk, and say so, where they do not."""
     from coterie.data.memory import SHARE, fits, into_memory
@@ -250,17 +319,19 @@ def load_if_it_fits(views: Any, path: Path, quiet: bool) -> Any:
     return views
 
 
-def fitted_data(the_run: Any, moved_to: Path | None) -> Any:
-    """Return the rows that a run was fitted on."""
+def fitted_data(model: Any, the_run: Any, moved_to: Path | None) -> Any:
+    """Return the rows that the model of a run was fitted on."""
     from coterie.data import column_names
 
     facts = the_run.read_note()
     path = moved_to if moved_to is not None else Path(facts["data"])
     if not path.exists():
         raise InputError(f"The data are not at {path}; give --data the place where they are now.")
-    columns = column_names(path)
-    if _can_match(facts.get("columns"), columns) and not set(the_run.dropped) <= set(columns):
-        views = read_new_rows(path, the_run, None)  # a file from which columns were removed since
+    columns = column_names(path) if model.reading_ is None else ()
+    if model.reading_ is not None:
+        views = reread(path, model.reading_)
+    elif _can_match(facts.get("columns"), columns) and not set(the_run.dropped) <= set(columns):
+        views = read_new_rows(path, model, the_run, None)  # a file from which columns were removed since
     else:
         views = filled(read_data(path, the_run.dropped), facts.get("fill"))
     if views.n_rows != facts["rows"]:
@@ -331,6 +402,13 @@ def _value(text: str) -> Any:
     except ValueError:
         return {"None": None, "True": True, "False": False}.get(text, text)
     return tuple(value) if isinstance(value, list) else value
+
+
+def shape_of_rows(model: Any, text: str | None) -> Any:
+    """Return the shape of rows that are images: the one given, or the model's own."""
+    if text:
+        return read_shape(text)
+    return getattr(model, "image_shape", None) or (model.reading_ and model.reading_.image_shape)
 
 
 def read_shape(text: str) -> tuple[int, ...]:

@@ -4,20 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from coterie.collectives import ALONE, Collectives, share_of
+from coterie.collectives import ALONE, Collectives
 from coterie.data.views import Views
 from coterie.errors import InputError
 
-MODES = ("feature", "minmax", "sample", "none", "angle", "feature-angle", "root")
-_FITTED = ("feature", "minmax", "angle", "feature-angle")
-_SPARSE = 0.8  # share of zeros from which on a table is taken for counts
-_SAMPLE_ROWS = 1000
+MODES = ("feature", "minmax", "sample", "none", "angle", "feature-angle", "root", "log")
+_FITTED = ("feature", "minmax", "angle", "feature-angle", "log")
 
 Mode = str | Sequence[str] | Mapping[str, str]
 
@@ -86,7 +83,10 @@ class Scaler:
         - ``"angle"``: each column gets mean 0, then each row length 1;
         - ``"feature-angle"``: ``"feature"``, then each row length 1;
         - ``"root"``: each value becomes its square root, with its sign, then each row length 1; for counts and
-          histograms.
+          histograms;
+        - ``"log"``: each value x of a column becomes sign(x) log(1 + |x| / m), where m is the geometric mean of |x|
+          in the column, zeros left out, and then each column gets mean 0 and standard deviation 1; for incomes,
+          sizes and counts.
 
         A column that never changed while fitting becomes 0, whatever it holds later.
 
@@ -97,6 +97,8 @@ class Scaler:
     shifts_, scales_ : list of ndarray (d_v,)
         What is subtracted from each column, and by what the difference is divided, in float32. A constant
         column is divided by infinity.
+    magnitudes_ : list of ndarray (d_v,)
+        The geometric mean of |x| in each column of a ``"log"`` view, in float32; empty for others.
 
     Examples
     --------
@@ -115,12 +117,13 @@ class Scaler:
     modes_: tuple[str, ...]
     shifts_: list[np.ndarray]
     scales_: list[np.ndarray]
+    magnitudes_: list[np.ndarray]
 
     def __init__(self, mode: Mode = "feature") -> None:
         self.mode = mode
 
     def fit(self, views: Views, *, collectives: Collectives = ALONE) -> Scaler:
-        """Compute the statistics in one pass over the rows; missing views do not count.
+        """Compute the statistics in one pass over the rows, two for ``"log"``; missing views do not count.
 
         Parameters
         ----------
@@ -130,25 +133,26 @@ class Scaler:
             Joins the statistics of several processes. One process by default.
         """
         self.modes_ = resolve_modes(self.mode, views.names)
-        moments = self._pass(views)
-        self.shifts_, self.scales_ = [], []
-        for mode, view in zip(self.modes_, moments, strict=True):
-            shift, scale = _shift_and_scale(mode, view.reduce(collectives) if mode in _FITTED else view)
-            self.shifts_.append(shift)
-            self.scales_.append(scale)
+        logged = [v for v, mode in enumerate(self.modes_) if mode == "log"]
+        means = _geometric_means(views, logged, collectives)
+        self.magnitudes_ = [means.get(v, np.empty(0, np.float32)) for v in range(views.n_views)]
+        fitted = [v for v, mode in enumerate(self.modes_) if mode in _FITTED]
+        moments = _moments(views, fitted, self._compressed, collectives)
+        shifts_and_scales = [
+            _shift_and_scale(mode, moments[v]) if v in moments else _untouched(d)
+            for v, (mode, d) in enumerate(zip(self.modes_, views.dims, strict=True))
+        ]
+        self.shifts_, self.scales_ = (
+            [pair[0] for pair in shifts_and_scales],
+            [pair[1] for pair in shifts_and_scales],
+        )
         return self
 
-    def _pass(self, views: Views) -> list[Moments]:
-        fitted = [v for v, mode in enumerate(self.modes_) if mode in _FITTED]
-        moments = [Moments.of(np.empty((0, d), dtype=np.float32)) for d in views.dims]
-        for rows in views.chunks() if fitted else ():
-            present = views.present_rows(rows)
-            for v in fitted:
-                block = views.read_view(v, rows)
-                moments[v] = moments[v].merge(
-                    Moments.of(block if present[:, v].all() else block[present[:, v]])
-                )
-        return moments
+    def _compressed(self, v: int, block: np.ndarray) -> np.ndarray:
+        """Return sign(x) log(1 + |x| / m) for the values of a "log" view, and the rows of others as they are."""
+        if self.modes_[v] != "log":
+            return block
+        return np.copysign(np.log1p(np.abs(block) / self.magnitudes_[v]), block)
 
     def transform(self, blocks: Sequence[np.ndarray], present: np.ndarray | None = None) -> list[np.ndarray]:
         """Scale a batch of rows of every view.
@@ -185,7 +189,7 @@ class Scaler:
             return unit_rows(block)
         if mode == "root":
             return unit_rows(np.sign(block) * np.sqrt(np.abs(block)))
-        scaled = block - self.shifts_[v]
+        scaled = self._compressed(v, block) - self.shifts_[v]
         scaled /= self.scales_[v]
         return unit_rows(scaled) if mode.endswith("angle") else scaled
 
@@ -196,6 +200,8 @@ class Scaler:
             return np.sign(block) * np.square(block)
         restored = block * np.where(np.isinf(self.scales_[v]), np.float32(0.0), self.scales_[v])
         restored += self.shifts_[v]
+        if self.modes_[v] == "log":
+            return np.copysign(np.expm1(np.abs(restored)) * self.magnitudes_[v], restored)
         return restored
 
     def _check_blocks(self, blocks: Sequence[np.ndarray]) -> None:
@@ -215,6 +221,8 @@ class Scaler:
         for v, (shift, scale) in enumerate(zip(self.shifts_, self.scales_, strict=True)):
             arrays[f"view{v}.shift"] = shift
             arrays[f"view{v}.scale"] = scale
+            if len(self.magnitudes_[v]):
+                arrays[f"view{v}.magnitude"] = self.magnitudes_[v]
         return arrays
 
     @classmethod
@@ -225,6 +233,7 @@ class Scaler:
         views = range(len(scaler.modes_))
         scaler.shifts_ = [np.asarray(state[f"view{v}.shift"], np.float32) for v in views]
         scaler.scales_ = [np.asarray(state[f"view{v}.scale"], np.float32) for v in views]
+        scaler.magnitudes_ = [np.asarray(state.get(f"view{v}.magnitude", ()), np.float32) for v in views]
         return scaler
 
 
@@ -252,40 +261,6 @@ def resolve_modes(mode: Mode, names: Sequence[str]) -> tuple[str, ...]:
     return modes
 
 
-def fit_table_scaler(views: Views, scale: Any, collectives: Collectives = ALONE) -> Scaler:
-    """Fit a `Scaler`; "auto" standardises a view only where a few columns hold most of its variance.
-
-    Columns in one unit (pixels, word weights, sensor features) keep it, for their variances carry meaning. Columns
-    are taken to be in different units where their effective number (sum v)^2 / sum v^2, for variances v, is below
-    max(1.5, d / 10), unless most values are zeros, as in word counts. Processes share the pass over the rows.
-
-    Examples
-    --------
-    >>> from coterie.data import as_views
-    >>> rng = np.random.default_rng(0)
-    >>> pixels, units = rng.random((50, 20)), rng.random((50, 20)) * 10.0 ** np.arange(20)
-    >>> fit_table_scaler(as_views([pixels, units]), "auto").modes_
-    ('none', 'feature')
-    """
-    own = views if collectives.size == 1 else views.select(share_of(views.n_rows, collectives))
-    if scale != "auto":
-        return Scaler(scale).fit(own, collectives=collectives)
-    standard = Scaler("feature").fit(own, collectives=collectives)
-    sample = views.read(np.linspace(0, views.n_rows - 1, min(_SAMPLE_ROWS, views.n_rows)).astype(int))
-    modes = [
-        "feature" if _few_columns_dominate(deviations) and (rows == 0).mean() < _SPARSE else "none"
-        for deviations, rows in zip(standard.scales_, sample, strict=True)
-    ]
-    return standard if set(modes) == {"feature"} else Scaler(modes).fit(own, collectives=collectives)
-
-
-def _few_columns_dominate(deviations: np.ndarray) -> bool:
-    variances = deviations[np.isfinite(deviations)].astype(np.float64) ** 2
-    if variances.size < 2:
-        return False
-    return bool(variances.sum() ** 2 / (variances**2).sum() < max(1.5, len(deviations) / 10))
-
-
 def unit_rows(block: np.ndarray) -> np.ndarray:
     """Divide each row by its Euclidean length, as float32; rows of zeros stay zeros."""
     # Squares of float32 values neither overflow nor vanish in float64.
@@ -294,14 +269,49 @@ def unit_rows(block: np.ndarray) -> np.ndarray:
     return (block / length[:, None]).astype(np.float32)
 
 
+def _present_blocks(views: Views, which: Sequence[int]) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield the rows of some views in chunks, without those that lack the view."""
+    for rows in views.chunks() if which else ():
+        present = views.present_rows(rows)
+        for v in which:
+            block = views.read_view(v, rows)
+            yield v, block if present[:, v].all() else block[present[:, v]]
+
+
+def _moments(
+    views: Views,
+    which: Sequence[int],
+    of: Callable[[int, np.ndarray], np.ndarray],
+    collectives: Collectives,
+) -> dict[int, Moments]:
+    """Return the moments of a function of the rows of some views, over the rows of all processes."""
+    moments = {v: Moments.of(np.empty((0, views.dims[v]), dtype=np.float32)) for v in which}
+    for v, block in _present_blocks(views, which):
+        moments[v] = moments[v].merge(Moments.of(of(v, block)))
+    return {v: view.reduce(collectives) for v, view in moments.items()}
+
+
+def _geometric_means(views: Views, which: Sequence[int], collectives: Collectives) -> dict[int, np.ndarray]:
+    """Return the geometric mean of the sizes of the values of each column that are not zero; 1 where all are."""
+    sums = {v: np.zeros((2, views.dims[v])) for v in which}
+    for v, block in _present_blocks(views, which):
+        sizes = np.abs(block.astype(np.float64))
+        sums[v] += np.log(sizes, out=np.zeros_like(sizes), where=sizes > 0).sum(0), (sizes > 0).sum(0)
+    together = {v: collectives.sum(of_view) for v, of_view in sums.items()}
+    return {
+        v: np.exp(logs / np.maximum(count, 1)).astype(np.float32) for v, (logs, count) in together.items()
+    }
+
+
+def _untouched(d: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.zeros(d, np.float32), np.ones(d, np.float32)
+
+
 def _shift_and_scale(mode: str, moments: Moments) -> tuple[np.ndarray, np.ndarray]:
     """Return what is subtracted from the columns of a view, and what they are divided by."""
-    if mode not in _FITTED:
-        d = len(moments.mean)
-        return np.zeros(d, np.float32), np.ones(d, np.float32)
     if mode == "angle":
         shift, scale = moments.mean, np.ones_like(moments.mean)
-    elif mode.startswith("feature"):
+    elif mode != "minmax":
         shift, scale = moments.mean, np.sqrt(moments.m2 / max(moments.count, 1.0))
     else:
         shift, scale = moments.low, moments.high - moments.low

@@ -319,11 +319,11 @@ def _check_every_row_has_a_view(present: np.ndarray, why: str) -> None:
 
 
 def as_views(X: Any, *, views: Any = None, mask: Any = None, names: Sequence[str] | None = None) -> Views:
-    """Convert arrays, frames, files or MuData to `Views`.
+    """Convert arrays, frames, files, AnnData or MuData to `Views`.
 
     Parameters
     ----------
-    X : array-like, sparse matrix, DataFrame, list, mapping, path, MuData or Views
+    X : array-like, sparse matrix, DataFrame, list, mapping, path, AnnData, MuData or Views
         One 2-D table; or a list or mapping of tables with the same rows; or the path of a file (see
         `read_views`). Memory-mapped, HDF5 and zarr arrays stay on disk. A plain nested list of numbers is
         one table.
@@ -364,14 +364,14 @@ def as_views(X: Any, *, views: Any = None, mask: Any = None, names: Sequence[str
 
 
 def _convert(X: Any) -> Views:
-    """Build Views from a path, a MuData object or tables in memory."""
+    """Build Views from a path, an AnnData or MuData object, or tables in memory."""
     # These import Views, so they can only be imported once it exists.
-    from coterie.data.readers import mudata_views, read_views
+    from coterie.data.readers import cell_views, read_views
 
     if isinstance(X, str | os.PathLike):
         return read_views(X)
-    if hasattr(X, "mod") and hasattr(X, "obs_names"):
-        return mudata_views(X)
+    if hasattr(X, "obs_names") and (hasattr(X, "mod") or hasattr(X, "var_names")):
+        return cell_views(X)
     tables = find_tables(X)
     named = any(table.name is not None for table in tables)
     return Views(

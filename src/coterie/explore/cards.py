@@ -8,12 +8,12 @@ from coterie.explore.html_parts import (
     folded_cards,
     image,
     join,
+    overlaid,
     section,
     swatch,
     table,
     thumbnail,
 )
-from coterie.explore.model_sample import Feature
 from coterie.explore.palette import colours
 from coterie.explore.pictures import Thumbnails, data_uri
 from coterie.explore.summary import Cluster, Summary
@@ -37,8 +37,8 @@ def _note(summary: Summary) -> str:
         )
     if any(cluster.features for cluster in summary.clusters):
         sentences.append(
-            "Bars show how far the mean of a feature in the cluster lies from its mean in all other rows, in "
-            "standard deviations (SDs): to the right when higher, to the left when lower."
+            "What sets a cluster apart: the means of a feature in the cluster and in all other rows, how its values "
+            "spread (coloured in the cluster, grey elsewhere), and the difference in standard deviations (SDs)."
         )
     return " ".join(sentences)
 
@@ -49,7 +49,7 @@ def _card(summary: Summary, cluster: Cluster, colour: str) -> Html:
         name, share = cluster.commonest
         about += f", mostly {name} ({share:.0%})"
     views = dict.fromkeys(feature.view for feature in cluster.features)
-    tables = [_feature_table(summary, cluster, view) for view in views]
+    tables = [_feature_table(cluster, view, single=len(summary.views) == 1) for view in views]
     parts = [element("h3", swatch(colour), f"Cluster {cluster.title}"), element("p", about, class_="about")]
     if summary.thumbnails is not None:
         parts += [_gallery(summary, cluster, summary.thumbnails), *tables]
@@ -73,27 +73,21 @@ def _gallery(summary: Summary, cluster: Cluster, thumbnails: Thumbnails) -> Html
     return join([element("div", *exemplars, class_="pair"), element("div", *typical, class_="strip")])
 
 
-def _feature_table(summary: Summary, cluster: Cluster, view: str) -> Html:
-    widest = max(abs(feature.difference) for feature in cluster.features)
+def _feature_table(cluster: Cluster, view: str, *, single: bool) -> Html:
     rows = [
         [
-            element("span", feature.name, class_="name", title=feature.name),
-            _diverging(feature, widest),
+            join(
+                [
+                    element("span", feature.name, class_="name", title=feature.name),
+                    element("small", f"{feature.inside:.4g} here, {feature.elsewhere:.4g} elsewhere"),
+                ]
+            ),
+            "" if feature.spread is None else overlaid(feature.spread, feature.name),
             f"{feature.difference:+.2f}",
         ]
         for feature in cluster.features
         if feature.view == view
     ]
-    single = len(summary.views) == 1
     caption = f"What sets cluster {cluster.title} apart" + ("" if single else f" in {view}")
-    headings = ["Feature", Html('<span class="hidden">Bar</span>'), "SDs"]
+    headings = ["Feature, and its means", "Values", "SDs"]
     return table(caption, headings, rows, class_="features", quiet=single)
-
-
-def _diverging(feature: Feature, widest: float) -> Html:
-    half = 50 * abs(feature.difference) / widest
-    side = "left:50%" if feature.difference > 0 else f"left:{50 - half:.1f}%"
-    means = f"mean {feature.inside:.4g} here, {feature.elsewhere:.4g} elsewhere"
-    return element(
-        "div", element("i", "", style=f"{side};width:{half:.1f}%"), class_="diverging", title=means
-    )

@@ -17,16 +17,19 @@ _MOST_TICKS = 6
 _PALE = {"marker": {"opacity": 0.06}}
 
 
-def plane_points(xy: NDArray[np.float64]) -> dict[str, list[float]]:
-    """Write coordinates (n, 2) with no more digits than can be seen.
+def plane_points(xy: NDArray[np.float64]) -> dict[str, list[float | None]]:
+    """Write coordinates (n, 2) with no more digits than can be seen; None for a row that is not on the map.
 
     Examples
     --------
     >>> plane_points(np.array([[0.0, 1.0], [2.0, 4.0]]))
     {'x': [0.0, 0.5], 'y': [0.25, 1.0]}
     """
-    span = float(np.ptp(xy)) or 1.0
-    return {"x": np.round(xy[:, 0] / span, 4).tolist(), "y": np.round(xy[:, 1] / span, 4).tolist()}
+    known = xy[np.isfinite(xy)]
+    span = (float(np.ptp(known)) if len(known) else 0.0) or 1.0
+    rounded = np.round(xy / span, 4).astype(object)
+    rounded[~np.isfinite(xy)] = None
+    return {"x": rounded[:, 0].tolist(), "y": rounded[:, 1].tolist()}
 
 
 def map_layout() -> dict[str, Any]:
@@ -51,10 +54,12 @@ def map_figure(summary: Summary) -> dict[str, Any]:
     """Build the map: a dot for each sampled row, a diamond for each exemplar, and the ways to colour the dots.
 
     Besides plotly's `data` and `layout` it has `modes`, from the name of a colouring to its marker, and `groups`,
-    from the name of a colouring to the groups of the dots and of the diamonds.
+    from the name of a colouring to the groups of the dots and of the diamonds; `places` has for each map where the
+    dots and the diamonds lie.
     """
     sample, classes = summary.sample, summary.classes
-    points = plane_points(summary.projection.coordinates)
+    planes = [plane_points(projection.coordinates) for projection in summary.maps.values()]
+    points = planes[0]
     hover: list[list[Any]] = [
         [int(row), hover_text(summary.clusters[label].title), round(float(confidence), 3)]
         for row, label, confidence in zip(sample.rows, sample.labels, sample.confidence, strict=True)
@@ -81,7 +86,8 @@ def map_figure(summary: Summary) -> dict[str, Any]:
         "selected": {"marker": {"opacity": 0.95}},
     }
     at = np.flatnonzero(np.isin(sample.rows, list(sample.exemplars.values()))).tolist()
-    diamonds = {axis: [values[i] for i in at] for axis, values in points.items()} | {
+    places = [[plane, {axis: [plane[axis][i] for i in at] for axis in plane}] for plane in planes]
+    diamonds = places[0][1] | {
         "type": "scatter",
         "mode": "markers",
         "customdata": [hover[i] for i in at],
@@ -90,7 +96,13 @@ def map_figure(summary: Summary) -> dict[str, Any]:
         "unselected": _PALE,
     }
     groups = {mode: [codes, [codes[i] for i in at]] for mode, codes in members.items()}
-    return {"data": [dots, diamonds], "layout": map_layout(), "modes": modes, "groups": groups}
+    return {
+        "data": [dots, diamonds],
+        "layout": map_layout(),
+        "modes": modes,
+        "groups": groups,
+        "places": places,
+    }
 
 
 def landmark_figure(graph: LandmarkGraph) -> dict[str, Any]:

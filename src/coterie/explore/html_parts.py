@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.explore.distributions import Spread
 from coterie.explore.pictures import data_uri
 from coterie.explore.summary import Summary
 
@@ -201,6 +202,31 @@ def histogram(name: str, counts: NDArray[np.floating], *, words: str) -> Html:
         [[step, f"{part:.1%}"] for step, part in zip(steps, share, strict=True)],
     )
     return join([plot, element("div", *marks, class_="axis"), details("Numbers in a table", numbers)])
+
+
+def overlaid(spread: Spread, about: str) -> Html:
+    """Draw how a column spreads inside a group, filled, over how it spreads elsewhere, grey."""
+    highest = max(*spread.inside, *spread.outside) or 1.0
+    steps = len(spread.inside)
+
+    def outline(shares: Sequence[float]) -> str:
+        tops = (
+            f"V{30 - 29 * share / highest:.1f}H{(i + 1) * 120 / steps:.1f}" for i, share in enumerate(shares)
+        )
+        return f"M0 30{''.join(tops)}V30Z"
+
+    label = f"{about}: values from {spread.marks[0]:g} to {spread.marks[-1]:g}"
+    return element(
+        "svg",
+        element("title", label),
+        element("path", d=outline(spread.outside), class_="outside"),
+        element("path", d=outline(spread.inside), class_="inside"),
+        viewBox="0 0 120 30",
+        preserveAspectRatio="none",
+        role="img",
+        aria_label=label,
+        class_="spread",
+    )
 
 
 def low_histogram(name: str, counts: NDArray[np.floating], words: str) -> Html:

@@ -4,13 +4,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import InputError
 from coterie.explore.rows import Table
+
+if TYPE_CHECKING:
+    from coterie.explore.distributions import Spread
 
 _FEATURES_PER_VIEW = 6
 # Enough rows to see the shape of a cluster on a map, however small its share of the data.
@@ -22,7 +25,8 @@ class Feature:
     """A feature whose mean in a cluster differs from its mean elsewhere.
 
     `difference` is the mean in the cluster minus the mean of all other rows, in standard deviations over all rows;
-    `inside` and `elsewhere` are both means in the units of the data.
+    `inside` and `elsewhere` are both means in the units of the data. `kind` says whether the column is a "number", a
+    "flag" or a "word"; `column` is its number in the view, and `spread` how it spreads in the cluster and elsewhere.
     """
 
     view: str
@@ -30,6 +34,9 @@ class Feature:
     difference: float
     inside: float
     elsewhere: float
+    kind: str = "number"
+    column: int = 0
+    spread: "Spread | None" = None
 
 
 class ClusterMeans:
@@ -62,7 +69,9 @@ class ClusterMeans:
             self._shift = values.mean(axis=0)
         values -= self._shift
         self._weights += np.bincount(labels, weights, minlength=len(self._weights))
-        np.add.at(self._sums, labels, weights[:, None] * values)
+        member = np.zeros((len(self._weights), len(labels)))
+        member[labels, np.arange(len(labels))] = weights
+        self._sums += member @ values
         self._squares += weights @ values**2
 
     def spread(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -75,6 +84,13 @@ class ClusterMeans:
         # A constant column has a spread of rounding errors only.
         deviation[deviation <= 1e-9 * np.maximum(np.abs(self._shift), 1.0)] = np.inf
         return mean + self._shift, deviation
+
+    def of_clusters(self) -> NDArray[np.float64]:
+        """Return the mean of each feature in each cluster, (k, d); NaN for a cluster without rows."""
+        if self._shift is None:
+            return np.full_like(self._sums, np.nan)
+        weights = np.where(self._weights > 0, self._weights, np.nan)[:, None]
+        return self._sums / weights + self._shift
 
     def top(self, names: Sequence[str], *, view: str, count: int) -> list[list[Feature]]:
         """Return, for each cluster, the features with the largest differences, largest first."""
@@ -91,7 +107,14 @@ class ClusterMeans:
             best = np.argsort(-np.abs(difference), kind="stable")[:count]
             inside, elsewhere = inside + shift, elsewhere + shift
             return [
-                Feature(view, str(names[j]), float(difference[j]), float(inside[j]), float(elsewhere[j]))
+                Feature(
+                    view,
+                    str(names[j]),
+                    float(difference[j]),
+                    float(inside[j]),
+                    float(elsewhere[j]),
+                    column=int(j),
+                )
                 for j in best
                 if difference[j] != 0
             ]
@@ -200,14 +223,25 @@ def stratified_rows(
 
 
 def read_sample(
-    model: Any, table: Table, labels: NDArray[np.integer], max_rows: int, random_state: int
+    model: Any,
+    table: Table,
+    labels: NDArray[np.integer],
+    max_rows: int,
+    random_state: int,
+    rows: NDArray[np.int64] | None = None,
 ) -> ModelSample:
-    """Draw rows of every cluster, and compute memberships, embedding and feature means of them and the exemplars."""
+    """Draw rows of every cluster, and compute memberships, embedding and feature means of them and the exemplars.
+
+    `rows` are taken instead where they were drawn before.
+    """
     indices = np.asarray(getattr(model, "exemplar_indices_", ()), dtype=np.int64)
     exemplars = {c: int(row) for c, row in enumerate(indices) if row >= 0}
     k = _count_clusters(model, table, labels, len(indices))
-    rng = np.random.default_rng(random_state)
-    rows = np.union1d(stratified_rows(labels, k, max_rows, rng), list(exemplars.values())).astype(np.int64)
+    if rows is None:
+        rng = np.random.default_rng(random_state)
+        rows = np.union1d(stratified_rows(labels, k, max_rows, rng), list(exemplars.values())).astype(
+            np.int64
+        )
     clusters = labels[rows]
     drawn = np.bincount(clusters, minlength=k)
     weights = (np.bincount(labels, minlength=k) / np.maximum(drawn, 1))[clusters]

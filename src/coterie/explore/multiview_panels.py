@@ -26,6 +26,7 @@ SCALINGS = {
     "angle": "each column has mean 0, then each row length 1",
     "feature-angle": "each column has mean 0 and standard deviation 1, then each row length 1",
     "root": "square roots, then each row has length 1",
+    "log": "logarithms, then each column has mean 0 and standard deviation 1",
 }
 
 

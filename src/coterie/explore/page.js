@@ -9,6 +9,8 @@
 
   function drawMap() {
     const figure = report.map;
+    const plane = document.querySelector("input[name=layout]:checked");
+    report.map.places[plane ? Number(plane.value) : 0].forEach(function (place, t) { Object.assign(figure.data[t], place); });
     figure.data[0].marker.colorbar = colorbar("confidence");
     figure.data[1].marker.line.color = colour("--ink");
     figure.data[1].marker.color = colour("--ink");
@@ -88,6 +90,10 @@
     });
   });
 
+  document.querySelectorAll("input[name=layout]").forEach(function (radio) {
+    radio.addEventListener("change", drawMap);
+  });
+
   document.querySelectorAll("input[name=colour]").forEach(function (radio) {
     radio.addEventListener("change", function () { colourBy(radio.value); });
   });
@@ -98,6 +104,10 @@
     drawCurves();
   }
 
+  // A plot that is folded away has no size to be drawn in.
+  document.querySelectorAll("details").forEach(function (part) {
+    part.addEventListener("toggle", function () { if (part.open && part.querySelector(".curve")) drawCurves(); });
+  });
   dark.addEventListener("change", draw);
   narrow.addEventListener("change", draw);
   draw();

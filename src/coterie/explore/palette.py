@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Ten hues at middling lightness, in the order in which they are easiest to tell apart.
-_TEN = "3b7dd8 e8833a 3fa564 d9534f 8f6fc6 9a6a4f d977b5 7f8a93 b0a52f 2fb0bd"
+# Ten colours that colour-blind readers can tell apart too (Petroff 2021), the greys last.
+_TEN = "3f90da ffa90e bd1f01 832db6 e76300 92dadd a96b59 b9ac70 717581 94a4a2"
 _FIRST = [f"#{colour}" for colour in _TEN.split()]
 _GOLDEN_ANGLE = math.pi * (3 - math.sqrt(5))
 
-UNLABELLED = "#a0a0a0"
+UNLABELLED = "#c4c4c4"
 """The colour of dots without a group."""
 
 # Warm for the rows to look at, cool for the rest; colour-blind readers can tell them apart too.
@@ -29,7 +29,7 @@ def colours(n: int) -> list[str]:
     Examples
     --------
     >>> colours(2), len(set(colours(100)))
-    (['#3b7dd8', '#e8833a'], 100)
+    (['#3f90da', '#ffa90e'], 100)
     """
     if n <= len(_FIRST):
         return _FIRST[:n]

@@ -33,8 +33,8 @@ _SCORE_NAMES = {
     "fowlkes_mallows": "Fowlkes-Mallows",
 }
 _LAID_OUT = {
-    "t-SNE": "t-SNE of the model's embedding (near rows are alike; distances between far groups mean little)",
-    "PCA": "the two main directions (PCA) of the model's embedding",
+    "t-SNE": "t-SNE (near rows are alike; distances between far groups mean little)",
+    "PCA": "their two main directions (PCA)",
     "embedding": "the model's own two-dimensional embedding",
 }
 
@@ -113,10 +113,23 @@ def map_panel(summary: Summary) -> Html:
     plot = element("div", id="map-plot", class_="plot map", role="img", aria_label=label)
     whole = f"All {n:,} rows" if sampled == n else f"{sampled:,} of {n:,} rows, small clusters included,"
     note = (
-        f"{whole} laid out by {_LAID_OUT[summary.projection.method]}. Diamonds mark the exemplars. "
+        f"{whole} laid out by {_LAID_OUT[next(iter(summary.maps.values())).method]}. Diamonds mark the exemplars. "
         "Press the buttons below the map to highlight groups."
     )
-    return section("map", "Map", switch, plot, *chips, note=note)
+    return section("map", "Map", _layouts(summary), switch, plot, *chips, note=note)
+
+
+def _layouts(summary: Summary) -> Html:
+    """Offer the maps, where there are several."""
+    if len(summary.maps) == 1:
+        return Html("")
+    choices = (
+        element(
+            "label", Html(f'<input type="radio" name="layout" value="{i}"{" checked" * (i == 0)}>'), title
+        )
+        for i, title in enumerate(summary.maps)
+    )
+    return element("fieldset", element("legend", "Laid out by"), *choices, class_="switch")
 
 
 def _radio(mode: str, checked: bool) -> Html:
@@ -223,7 +236,7 @@ def training_panel(summary: Summary) -> Html:
     repeats = len(training.phases) == 1 and training.phases[0].name == training.unit
     phases = "" if repeats else ", ".join(phase.words for phase in training.phases)
     note = counted(training.steps, training.unit) + (f" in phases: {phases}." if phases else ".")
-    parts = [element("div", *plots, class_="curves")]
+    parts = [details("Curves", element("div", *plots, class_="curves"))]
     if summary.ambiguity is not None:
         parts.append(_meaning_table(titles, training.curves))
     parts.append(details("Numbers in a table", _curve_table(summary, titles)))
@@ -288,6 +301,5 @@ def parameters_panel(summary: Summary) -> Html:
     """List what it takes to repeat the run."""
     parameters = table("Parameters", ["Parameter", "Value"], summary.parameters.items(), class_="code")
     versions = table("Versions", ["Package", "Version"], summary.versions.items(), class_="code")
-    return section(
-        "parameters", "Parameters and versions", element("div", parameters, versions, class_="columns")
-    )
+    tables = element("div", parameters, versions, class_="columns")
+    return section("parameters", "Parameters and versions", details("All of them", tables))

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -36,6 +37,7 @@ def write_report(
     title: str | None = None,
     answers: Sequence[str] = (),
     random_state: int = 0,
+    maps: str | os.PathLike[str] | None = None,
 ) -> Path:
     """Write the clusters of a fitted model as one self-contained HTML file.
 
@@ -72,7 +74,9 @@ def write_report(
     answers : sequence of str, optional
         A person's corrections to the clusters, in words, oldest first, to be listed.
     random_state : int, default=0
-        Decides the sample and the map.
+        Decides the sample and the maps.
+    maps : path, optional
+        A file that keeps the maps, so that the next report or page of the same rows has them at once.
 
     Returns
     -------
@@ -105,8 +109,9 @@ def write_report(
         embedding=embedding,
         names=names,
         random_state=random_state,
+        maps=None if maps is None else Path(maps),
     )
-    return _write(Path(path), render_page(summary, script, title=title, answers=answers))
+    return write_page(Path(path), render_page(summary, script, title=title, answers=answers))
 
 
 def render_page(
@@ -120,10 +125,12 @@ def render_page(
     heading = title or f"{summary.method}: {len(summary.clusters)} clusters"
     own_script = resource("plots.js") + resource("page.js")
     policy = _policy(plotly_script, own_script)
+    sections = [section for section in _sections(summary, answers) if section]
     body = [
         element("a", "Skip to the map", href="#map", class_="skip"),
         element("header", element("h1", heading), panels.facts(summary)),
-        element("main", *_sections(summary, answers)),
+        _contents(sections),
+        element("main", *sections),
         element("footer", f"Written by coterie {__version__}."),
         element("noscript", "The plots need JavaScript; all tables work without it."),
     ]
@@ -164,6 +171,15 @@ def _sections(summary: Summary, answers: Sequence[str]) -> list[Html]:
     ]
 
 
+def _contents(sections: Sequence[Html]) -> Html:
+    """List the sections by their headings, each a link to it."""
+    found = re.findall(r'<h2 id="([a-z]+)-heading">([^<]*)</h2>', "".join(sections))
+    links = (
+        element("li", element("a", Html(heading), href=f"#{identifier}")) for identifier, heading in found
+    )
+    return element("nav", element("ul", *links), class_="contents", aria_label="Contents")
+
+
 def _policy(*scripts: str) -> str:
     """Allow these scripts, styles and drawn images; no address to load from or to send to."""
     allowed = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
@@ -191,7 +207,7 @@ def plotly_script() -> str:
     return get_plotlyjs()
 
 
-def _write(path: Path, page: str) -> Path:
+def write_page(path: Path, page: str) -> Path:
     """Write the page in one step; its folder is made where there is none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as draft:

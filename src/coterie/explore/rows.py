@@ -46,6 +46,18 @@ class Table:
         has = self._shown.present_rows(rows)[:, view]
         return rows[has], self._shown.read_view(view, rows)[has]
 
+    def select(self, rows: NDArray[np.integer], view: int | None = None) -> Views:
+        """Return rows of all views, or of one, without reading them."""
+        chosen = self._shown.select(rows)
+        if view is None:
+            return chosen
+        return chosen.copy(
+            sources=[chosen.sources[view]],
+            names=[chosen.names[view]],
+            mask=None if chosen.present is None else chosen.present[:, [view]],
+            feature_names=[chosen.feature_names[view]],
+        )
+
     def split(self, rows: Any) -> list[NDArray[np.float32]]:
         """Return decoded exemplars view by view."""
         views = as_views(rows, views=self._groups)

@@ -7,6 +7,7 @@ The report and the local page both draw from a `Summary`; nothing here knows abo
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from coterie.errors import InputError
 from coterie.explore.ambiguity import Ambiguity, read_ambiguity
 from coterie.explore.coding import Coding, read_coding
+from coterie.explore.distributions import with_spreads
+from coterie.explore.maps import Maps
 from coterie.explore.model_sample import Feature, ModelSample, read_sample
+from coterie.explore.names import automatic_names
 from coterie.explore.pictures import ImageLayout, Thumbnails, read_thumbnails
-from coterie.explore.projection import Projection, project
+from coterie.explore.projection import Projection
 from coterie.explore.rows import Table
 from coterie.explore.training import Training, read_history
 from coterie.explore.view_statistics import ViewStatistics, read_view_statistics
@@ -45,6 +49,8 @@ class Cluster:
         Its position among the clusters.
     title : str
         Its label, and its name where it has one.
+    name : str
+        The one that a person gave, or else one that says what sets it apart; "" where nothing does.
     size : int
         Its rows in all the data.
     confidence : float or None
@@ -63,6 +69,7 @@ class Cluster:
 
     number: int
     title: str
+    name: str
     size: int
     confidence: float | None
     exemplar: int | None
@@ -96,8 +103,8 @@ class Summary:
         The model's `seed_`, or else its random_state.
     scores : dict of str to dict
         Scores against the known classes: of the method, and of what it is compared with.
-    projection : Projection
-        Where the sampled rows lie on the map.
+    maps : dict of str to Projection
+        Where the sampled rows lie on each map, by its title; the first is shown first.
     least_certain : list of int
         Positions in the sample, the lowest confidence first; none where all rows are certain, or equally so.
     histogram : ndarray of shape (bins,)
@@ -113,7 +120,7 @@ class Summary:
     scores: dict[str, dict[str, float]]
     clusters: list[Cluster]
     sample: ModelSample
-    projection: Projection
+    maps: dict[str, Projection]
     least_certain: list[int]
     histogram: NDArray[np.float64]
     thumbnails: Thumbnails | None
@@ -139,10 +146,13 @@ def summarise(
     embedding: str = "auto",
     names: Mapping[int, str] | None = None,
     random_state: int = 0,
+    maps: Maps | Path | None = None,
+    rows: NDArray[np.int64] | None = None,
 ) -> Summary:
     """Collect what is worth showing of a fitted model, from a sample of its rows that is read a chunk at a time.
 
-    The parameters are those of `coterie.write_report`.
+    The parameters are those of `coterie.write_report`; `rows` are a sample that was drawn before, and `maps` those
+    of it.
     """
     labels = cluster_positions(model)
     table = Table(X, model, feature_names)
@@ -159,13 +169,14 @@ def summarise(
         labelings = {method: labels, **(compare or {})}
         scores = {str(name): score_all(truth, other) for name, other in labelings.items()}
 
-    sample = read_sample(model, table, labels, max_rows, random_state)
+    sample = read_sample(model, table, labels, max_rows, random_state, rows)
+    if not isinstance(maps, Maps):
+        maps = Maps(model, table, sample, embedding, kept=maps, random_state=random_state)
     # Pixels are shown as images, not as a list of columns.
-    features = sample.top_features(table, skip=picture_view)
+    features = described_features(sample, table, skip=picture_view)
     sizes = np.bincount(labels, minlength=sample.n_clusters)
     numbers = np.asarray(getattr(model, "classes_", np.arange(sample.n_clusters))).tolist()
-    titles = [cluster_title(number, names) for number in numbers]
-    clusters = describe_clusters(sample, titles, features, sizes, classes, labels)
+    clusters = describe_clusters(sample, numbers, features, sizes, classes, labels, names)
     least_certain = _least_certain(sample.confidence)
     coding = read_coding(model, table, labels, layout=layout, embedding=embedding, random_state=random_state)
     ambiguity = read_ambiguity(model, labels, sample, random_state=random_state)
@@ -190,7 +201,7 @@ def summarise(
         scores=scores,
         clusters=clusters,
         sample=sample,
-        projection=project(sample.embedding, embedding, random_state=random_state),
+        maps=maps.known(),
         least_certain=least_certain,
         histogram=np.histogram(sample.confidence, _HISTOGRAM_BINS, (0, 1), weights=sample.weights)[0],
         thumbnails=thumbnails,
@@ -238,18 +249,29 @@ def cluster_title(number: int, names: Mapping[int, str]) -> str:
     return f"{number}: {names[number]}" if number in names else str(number)
 
 
+def described_features(sample: ModelSample, table: Table, skip: int | None) -> list[list[Feature]]:
+    """Return what sets each cluster apart, with the spread of every column in it and elsewhere."""
+    groups = [(sample.labels == c, sample.labels != c) for c in range(sample.n_clusters)]
+    return with_spreads(sample.top_features(table, skip=skip), table, sample.rows, groups, sample.weights)
+
+
 def describe_clusters(
     sample: ModelSample,
-    titles: Sequence[str],
+    numbers: Sequence[int],
     features: list[list[Feature]],
     sizes: NDArray[np.int64],
     classes: Classes | None,
     labels: NDArray[np.integer],
+    names: Mapping[int, str],
 ) -> list[Cluster]:
     """Describe each cluster by its typical and least certain rows, its neighbours, its features and classes.
 
-    `titles`, `features` and `sizes` have an entry for each cluster, `labels` (n,) the cluster of each row, from 0.
+    `numbers`, `features` and `sizes` have an entry for each cluster, `labels` (n,) the cluster of each row, from 0;
+    `names` are a person's, by the numbers of the clusters, and win over those that follow from the features.
     """
+    common = [None if classes is None else _commonest(classes, labels == c) for c in range(sample.n_clusters)]
+    found = automatic_names(features, common)
+    named = {number: name for number, name in zip(numbers, found, strict=True) if name} | dict(names)
     centres = sample.centres()
     distances = np.linalg.norm(centres[:, None] - centres[None], axis=2)
     clusters = []
@@ -261,14 +283,15 @@ def describe_clusters(
         clusters.append(
             Cluster(
                 number=c,
-                title=titles[c],
+                title=cluster_title(numbers[c], named),
+                name=named.get(numbers[c], ""),
                 size=int(sizes[c]),
                 confidence=float(sample.confidence[members].mean()) if len(members) else None,
                 exemplar=sample.exemplars.get(c),
                 typical=sample.rows[by_distance[:_TYPICAL_ROWS]].tolist(),
                 neighbours=near if len(members) else [],
                 features=features[c],
-                commonest=None if classes is None else _commonest(classes, labels == c),
+                commonest=common[c],
             )
         )
     return clusters

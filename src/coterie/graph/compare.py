@@ -16,12 +16,11 @@ import torch
 from torch import Tensor
 
 from coterie.data import Scaler, Views
-from coterie.data.scaling import fit_table_scaler
 from coterie.data.subsets import some_rows
 from coterie.graph.concatenation import Concatenation
 from coterie.graph.metric import MetricChoice, MetricSpace, fit_metric
 from coterie.graph.outliers import Guard, usable
-from coterie.graph.scaling import Sample, draw_sample, fit_scaler
+from coterie.graph.scaling import Sample, draw_sample, fit_scaler, fit_table_scaler
 from coterie.nn.forward import passes
 from coterie.nn.state import load_arrays, module_arrays, unfilled
 from coterie.ops.pca import principal_axes

@@ -111,13 +111,26 @@ def initial_labels(
     index, mine = NeighbourIndex(table), np.arange(n_rows)[share_of(n_rows, collectives)]
     followed = ArrayBuilder()
     for start in range(0, len(mine), _CHUNK):
-        near = index.search(read(mine[start : start + _CHUNK]), neighbour_count(len(sample)))
-        cells = np.arange(len(near.indices))[:, None] * n_clusters + labels[near.indices]
-        votes = np.bincount(cells.ravel(), fuzzy_weights(near.distances).ravel(), len(cells) * n_clusters)
-        followed.add(votes.reshape(-1, n_clusters).argmax(axis=1))
+        followed.add(voted_labels(index, labels, read(mine[start : start + _CHUNK])))
     everyone = gathered(followed.joined(), n_rows, collectives)
     everyone[sample] = labels
     return everyone
+
+
+def voted_labels(index: NeighbourIndex, labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the label (b,) of most of the nearest of some labelled rows (n,) for other rows (b, d).
+
+    Examples
+    --------
+    >>> index = NeighbourIndex(np.array([[0.0], [1.0], [8.0], [9.0]], dtype=np.float32))
+    >>> voted_labels(index, np.array([1, 1, 0, 0]), np.array([[0.5], [8.5]], dtype=np.float32))
+    array([1, 0])
+    """
+    n_clusters = int(labels.max()) + 1
+    near = index.search(rows, neighbour_count(len(index.rows)))
+    cells = np.arange(len(near.indices))[:, None] * n_clusters + labels[near.indices]
+    votes = np.bincount(cells.ravel(), fuzzy_weights(near.distances).ravel(), len(cells) * n_clusters)
+    return votes.reshape(-1, n_clusters).argmax(axis=1)
 
 
 def join_sample(

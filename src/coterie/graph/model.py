@@ -63,6 +63,7 @@ class ReferenceRows:
 def build_graph(
     data: Views,
     *,
+    comparison: Comparison | None = None,
     scale: Any = "auto",
     metric: str = "auto",
     n_neighbors: int | None = None,
@@ -80,8 +81,9 @@ def build_graph(
     ----------
     data : Views
         Checked.
+    comparison : Comparison, optional
+        How rows are compared, where that is known; else `fit_comparison` chooses it by `scale` and `metric`.
     scale, metric
-        As `fit_comparison` takes them.
     n_neighbors : int, optional
         By default as many as `neighbour_count` says for the rows of the graph.
     max_rows : int
@@ -103,7 +105,10 @@ def build_graph(
     if by_content:
         order = content_order(data, collectives)
         sample, drawn_from = np.sort(order[sample]), data.select(order)
-    comparison = fit_comparison(drawn_from, scale=scale, metric=metric, n_neighbors=n_neighbors, seed=seed)
+    if comparison is None:
+        comparison = fit_comparison(
+            drawn_from, scale=scale, metric=metric, n_neighbors=n_neighbors, seed=seed
+        )
     parts = [comparable(comparison, data, rows) for rows in pieces(sample, data)]
     hashes = np.concatenate([part.hashes for part in parts])
     first, groups = first_of_equal(hashes, by_content=by_content)

@@ -1,4 +1,7 @@
-"""A sample of rows with several views: which count, and the scalings under which the views agree most."""
+"""The scalings under which views, or halves of the columns of a table, agree most on who is near whom.
+
+For several views also a sample of rows, and which of them count.
+"""
 
 # s rows of the sample, v views, k neighbours
 
@@ -12,17 +15,25 @@ from typing import Any
 import numpy as np
 import torch
 
+from coterie.collectives import ALONE, Collectives, share_of
 from coterie.data import Scaler, Views, as_views
-from coterie.data.scaling import fit_table_scaler, resolve_modes
+from coterie.data.scaling import resolve_modes
 from coterie.data.subsets import some_rows
 from coterie.graph.agreement import agreement, neighbours_of_present
+from coterie.graph.neighbours import neighbour_count, neighbours_of_each
 from coterie.graph.outliers import Guard, usable
 
 SAMPLE_ROWS = 10_000
 CANDIDATES = ("sample", "none", "feature", "feature-angle", "angle", "root")
 SCALING_ROWS = 3000
+TABLE_CANDIDATES = ("none", "feature", "minmax", "log")
 _PROTOTYPES = 256
 _ROUNDS = 5
+_TABLE_ROWS = 500
+_LEAST_ROWS = 8
+_HALVINGS = 8
+_MOST_COLUMNS = 64
+_ERRORS = 2.0
 
 Tables = dict[tuple[int, str], np.ndarray]
 
@@ -137,3 +148,51 @@ def choose_scalings(tables: Tables, n_views: int) -> list[str]:
         if chosen == before:
             break
     return chosen
+
+
+def fit_table_scaler(views: Views, scale: Any, collectives: Collectives = ALONE) -> Scaler:
+    """Fit the scaling asked for, or for "auto" the one that `choose_table_scaling` chooses for each view by itself.
+
+    Processes share the pass over the rows.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> pixels, units = rng.random((50, 20)), 10.0 ** np.arange(20)
+    >>> sizes = (rng.random((50, 1)) + 0.1 * rng.random((50, 20))) * units  # twenty measurements of one thing
+    >>> fit_table_scaler(as_views([pixels, sizes]), "auto").modes_
+    ('none', 'minmax')
+    """
+    if scale == "auto":
+        rows = np.linspace(0, views.n_rows - 1, min(_TABLE_ROWS, views.n_rows)).astype(int)
+        sample, present = views.read(rows), views.present_rows(rows)
+        scale = [choose_table_scaling(block[present[:, v]]) for v, block in enumerate(sample)]
+    own = views if collectives.size == 1 else views.select(share_of(views.n_rows, collectives))
+    return Scaler(scale).fit(own, collectives=collectives)
+
+
+def choose_table_scaling(rows: np.ndarray) -> str:
+    """Choose the scaling of one table (s, d), without labels: halves of its columns are two views of the same rows.
+
+    A column that drowns all others leaves the half without it to itself, and columns of noise that are scaled up hide
+    what the others share; in both cases halves of the columns agree less on who is near whom. Columns stay as they
+    are unless another scaling is better by two standard errors of the difference, over eight random halvings; of a
+    half at most 64 columns are read.
+    """
+    n_rows, n_columns = rows.shape
+    if n_columns < 2 or n_rows < _LEAST_ROWS:
+        return "none"
+    rng, table, k = np.random.default_rng(0), as_views(rows), neighbour_count(n_rows)
+    halvings = [np.array_split(rng.permutation(n_columns), 2) for _ in range(_HALVINGS)]
+    agreements = {}
+    for mode in TABLE_CANDIDATES:
+        scaled = Scaler(mode).fit(table).transform([rows])[0]
+        agreements[mode] = np.array([_halves_agree(scaled, halves, k) for halves in halvings])
+    best = max(TABLE_CANDIDATES, key=lambda mode: float(agreements[mode].mean()))
+    gains = agreements[best] - agreements["none"]
+    return best if gains.mean() > _ERRORS * gains.std(ddof=1) / np.sqrt(_HALVINGS) else "none"
+
+
+def _halves_agree(rows: np.ndarray, halves: Sequence[np.ndarray], k: int) -> float:
+    one, other = (neighbours_of_each(rows[:, half[:_MOST_COLUMNS]], k)[1].indices for half in halves)
+    return agreement(one, other)

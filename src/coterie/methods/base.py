@@ -25,7 +25,7 @@ from coterie.methods.options import PREFIX, Options
 from coterie.methods.params import Rule, check_params, draw_seed
 from coterie.methods.registry import METHODS, find_method
 from coterie.ops.distributed_rows import check_same_data
-from coterie.store import read_archive, write_archive
+from coterie.store import below, read_archive, write_archive
 
 _READS_CLASSES = (
     "The check asks predict_proba of any estimator that takes sparse data for one column per class of y; "
@@ -69,6 +69,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     """What "auto" and options that were not given are with each `preset`."""
     _takes_missing: ClassVar[bool] = False
     """Whether a row may lack a view."""
+    reading_: Any = None
+    """How texts, pictures, series or cells became the rows of the fit, where the command line read them."""
+    names_: dict[int, str]
     options: Any
     checkpoint: Any
     verbose: int
@@ -207,7 +210,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def _resolved(self) -> dict[str, Any]:
         """Return the parameters as they are in effect."""
         params = self.get_params(deep=False)
-        params |= {name: value for name, value in self._preset().items() if params[name] == "auto"}
+        preset = self._preset().items()
+        params |= {name: value for name, value in preset if _is_auto(params[name])}
         if self._options is not None:
             params["options"] = self._options_in_effect()
         # A fit settles the number of clusters first.
@@ -338,6 +342,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             "n_clusters_": self.n_clusters_,
             "k_choice_": None if self.k_choice_ is None else self.k_choice_.as_values(),
         }
+        if getattr(self, "names_", None):
+            inputs["names"] = [[int(number), name] for number, name in self.names_.items()]
         manifest = {
             "kind": "model",
             "class": type(self).__name__,
@@ -345,6 +351,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             "seen": inputs,
             "fitted": values,
         }
+        if self.reading_ is not None:
+            manifest["reading"], own = self.reading_.state()
+            arrays |= {_READING + name: array for name, array in own.items()}
         return manifest, arrays
 
     @abstractmethod
@@ -368,6 +377,12 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         choice = inputs.get("k_choice_")
         self.k_choice_ = None if choice is None else KChoice.from_values(choice)
         self.versions_ = manifest["versions"]
+        if "names" in inputs:
+            self.names_ = {int(number): str(name) for number, name in inputs["names"]}
+        if "reading" in manifest:
+            from coterie.data.describe.reading import Reading  # imports scikit-learn's text tools
+
+            self.reading_ = Reading.from_state(manifest["reading"], below(_READING, arrays))
         _check_labels(
             arrays, self.n_clusters_, marks_outliers=getattr(self, "outlier_threshold", None) is not None
         )
@@ -446,8 +461,13 @@ def _columns(dims: tuple[int, ...]) -> str:
     return str(dims[0]) if len(dims) == 1 else "+".join(map(str, dims))
 
 
+_READING = "reading."
 _OPAQUE = "__object__"
 _SLICE = "__slice__"
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 def as_json(name: str, value: Any) -> Any:

@@ -15,6 +15,7 @@ _TRAINING = _RUN | {
     "schedule": "the learning rate follows one cycle, and is constant where options.warmup is 0",
     "clip_norm": "no method needed it",
 }
+_SETTLES = "the learning rate is constant until training has settled and then falls; see options.settle"
 
 GONE: Mapping[str, Mapping[str, str]] = {
     "PCX": _TRAINING
@@ -25,7 +26,7 @@ GONE: Mapping[str, Mapping[str, str]] = {
         "balance_weight": "clusters are seldom equally large; options.imbalance weighs small ones",
         "rescue": "it never acted, because clusters start from a partition in which each has rows",
         "recluster_every": "k-means on a chunk of a stream lost the clusters that the chunk lacks",
-        "schedule": "the learning rate is constant until training has settled and then falls; see options.settle",
+        "schedule": _SETTLES,
         "early_stopping": "training ends once labels and the reconstruction error have settled; see options.settle",
     },
     "MVSIB": _TRAINING
@@ -33,7 +34,7 @@ GONE: Mapping[str, Mapping[str, str]] = {
         "n_axes": "encoders see up to 256 principal axes of a view",
         "neighbor_noise": "it was for one experiment, benchmarks/robustness.py",
     },
-    "SSCNet": _TRAINING | {"n_axes": "up to 256 principal axes are coded"},
+    "SSCNet": _TRAINING | {"n_axes": "up to 256 principal axes are coded", "schedule": _SETTLES},
     "LargeMvCNet": _RUN,
     "FUCSMF": {"n_threads": _RUN["n_threads"]},
     "GraphClustering": {"n_threads": _RUN["n_threads"]},

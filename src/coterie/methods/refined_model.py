@@ -91,6 +91,7 @@ class RefinedModel:
         self.exemplar_indices_ = solver.exemplar_indices_
         self.history_, self.seed_, self.versions_ = base.history_, base.seed_, base.versions_
         self.view_dims_in_, self.image_shape = base.view_dims_in_, getattr(base, "image_shape", None)
+        self.reading_ = base.reading_
 
     def named(self, names: Mapping[int, str]) -> RefinedModel:
         """Return the same model with other names."""

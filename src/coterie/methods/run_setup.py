@@ -16,7 +16,6 @@ from torch import Tensor
 
 from coterie.data import Scaler, Views
 from coterie.data.batches import Batches
-from coterie.data.scaling import fit_table_scaler
 from coterie.engine.distributed import current_collectives
 from coterie.engine.loop import Callback, Loop, Task
 from coterie.engine.schedule import (
@@ -33,6 +32,7 @@ from coterie.graph.initial import initial_labels
 from coterie.graph.metric import MetricChoice, MetricSpace, axis_map, fit_metric
 from coterie.graph.neighbour_pairs import NeighbourPairs, Pairs
 from coterie.graph.projected import ProjectedRows
+from coterie.graph.scaling import fit_table_scaler
 from coterie.methods.options import Options
 from coterie.nn.autoencoder import as_image_shape
 from coterie.ops.array_builder import ArrayBuilder
@@ -189,16 +189,23 @@ class BatchTask(Task, Protocol):
 
 
 def make_loop(
-    task: BatchTask, callbacks: Sequence[Callback] = (), *, settling: Settling | None = None
+    task: BatchTask,
+    callbacks: Sequence[Callback] = (),
+    *,
+    settling: Settling | None = None,
+    constant: bool = False,
 ) -> Loop:
-    """Return the loop that trains a task on its rows, each with a neighbour as its positive."""
+    """Return the loop that trains a task on its rows, each with a neighbour as its positive.
+
+    With `constant` the learning rate stays what it is also after a warm-up.
+    """
     batches, epochs = task.batches, task.epochs
     return Loop(
         task,
         lambda epoch: batches.epoch(epoch, task.pairs),
         per_epoch=batches.per_epoch,
         max_epochs=epochs.total,
-        schedule=learning_schedule(epochs.warmup / max(1, epochs.total)),
+        schedule=None if constant else learning_schedule(epochs.warmup / max(1, epochs.total)),
         settling=settling,
         callbacks=callbacks,
         collectives=batches.collectives,

@@ -204,6 +204,20 @@ def random_start(
     return basis * upper.diagonal().sign()
 
 
+def nearest_orthonormal(M: Tensor) -> Tensor:
+    """Return the orthonormal columns nearest to those of M (n, k), U V' of its singular value decomposition.
+
+    Examples
+    --------
+    >>> nearest_orthonormal(torch.tensor([[2.0, 0.0], [0.0, 3.0], [0.0, 0.0]]))
+    tensor([[1., 0.],
+            [0., 1.],
+            [0., 0.]])
+    """
+    left, _, right = torch.linalg.svd(M, full_matrices=False)
+    return left @ right
+
+
 class EigenLayers(nn.Module):
     """A stack of eigen-layers, each with a learnt direction W2.
 

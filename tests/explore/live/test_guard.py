@@ -31,7 +31,7 @@ def client(stranger, keys):
 ADDRESSES = [
     "/",
     "/style.css",
-    "/plotly.js",
+    "/canvas.js",
     "/explorer.js",
     "/api/state",
     "/api/rows?rows=1",

@@ -10,6 +10,8 @@ from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.actions.action_builder import ActionBuilder
 from selenium.webdriver.common.by import By
 
+from coterie.cli import run as command_line
+
 
 @pytest.fixture
 def run_folder(place, tmp_path):
@@ -73,7 +75,7 @@ def shown_page(shown, browse):
 
 def lasso(page):
     """Draw around the left half of the map."""
-    box = page.all("#map-plot .nsewdrag")[0]
+    box = page.all("#map-plot")[0]
     width, height = box.size["width"], box.size["height"]
     moves = ActionChains(page.driver, duration=50).move_to_element_with_offset(
         box, 2 - width // 2, 2 - height // 2
@@ -126,9 +128,14 @@ def test_open_colour_select_label_undo_reload_export_and_read(page, kind):
     # answer a question of the page
     page.press("#tab-questions")
     page.until(lambda: page.all(".question"))
+    assert len(page.all(".question")) == 1
+    first = page.all(".question")[0].get_attribute("data-row")
+    ActionChains(page.driver).send_keys("n").perform()
+    page.until(lambda: page.all(".question") and page.all(".question")[0].get_attribute("data-row") != first)
+    assert page.all(".between tbody tr")
     row = int(page.all(".question")[0].get_attribute("data-row"))
     to = int(page.all(".question [data-to]")[1].get_attribute("data-to"))
-    state = page.after(lambda: page.press(".question [data-to] + [data-to]"))
+    state = page.after(ActionChains(page.driver).send_keys("2").perform)
     assert state["history"][-1]["words"] == f"Row {row} belongs to cluster {to}"
 
     # a reload shows the same
@@ -157,10 +164,17 @@ def test_a_cluster_is_named_merged_and_split(page):
     state = page.after(lambda: page.press("#panel form button[type=submit]"))
     assert state["clusters"][2]["title"] == "2: <b>Tall</b> ones"
     page.until(lambda: "<b>Tall</b> ones" in page.all("#panel h2")[0].text)
-    page.choose("#panel select[aria-label='Cluster to merge into']", "1")
+    page.choose("#panel select[aria-label='Cluster to merge into or to compare with']", "1")
     assert [one["number"] for one in page.after(lambda: page.press("#merge"))["clusters"]] == [0, 1, 3]
     page.press("[data-cluster='1']")
-    assert [one["number"] for one in page.after(lambda: page.press("#split"))["clusters"]] == [0, 1, 3, 4]
+    before = page.state()["version"]
+    page.press("#split")
+    page.until(lambda: page.all("#splitting .features"))
+    page.press("#leave")
+    assert not page.all("#splitting .features")
+    assert page.state()["version"] == before
+    page.press("#split")
+    assert [one["number"] for one in page.after(lambda: page.press("#split-now"))["clusters"]] == [0, 1, 3, 4]
     page.press("#tab-history")
     page.until(lambda: len(page.all(".history li")) == 3)
     assert page.complaints() == []
@@ -197,11 +211,7 @@ def test_rows_are_found_selected_and_linked_without_a_mouse(page):
 def dot_at(page, place):
     """Return where a dot of the map is on the screen."""
     return page.run(
-        "const plot = document.getElementById('map-plot'), size = plot._fullLayout;"
-        "const box = plot.getBoundingClientRect(), place = arguments[0];"
-        "return [box.left + size.xaxis.l2p(plot.data[0].x[place]) + size.xaxis._offset,"
-        " box.top + size.yaxis.l2p(plot.data[0].y[place]) + size.yaxis._offset].map(Math.round)",
-        place,
+        "return document.getElementById('map-plot').map.place(arguments[0]).map(Math.round)", place
     )
 
 
@@ -226,20 +236,18 @@ def tap(page, place):
 
 def test_a_cleared_selection_leaves_no_trace_on_the_map_and_the_zoom_stays(shown_page):
     page = shown_page
-    plot = "const plot = document.getElementById('map-plot');"
-    page.press("#map-plot .modebar-btn")
-    zoomed = page.run(plot + "return plot.layout.xaxis.range")
-    assert zoomed
+    scale = "return document.getElementById('map-plot').map.scale()"
+    before = page.run(scale)
+    page.press("#zoom-in")
+    zoomed = page.run(scale)
+    assert zoomed > before
     lasso(page)
     page.until(lambda: page.all("#clear"))
-    outlines = plot + "return (plot.layout.selections || []).length"
-    page.until(lambda: page.run(outlines) == 0)
     assert 0 < len(picked_out(page)) < 240
     page.press("#clear")
     page.until(lambda: page.status == "Nothing is selected.")
     assert picked_out(page) is None
-    assert page.run(outlines) == 0
-    assert page.run(plot + "return plot.layout.xaxis.range") == zoomed
+    assert page.run(scale) == zoomed
 
 
 def test_a_tap_selects_one_row(shown, browse):
@@ -254,7 +262,7 @@ def test_a_tap_selects_one_row(shown, browse):
 
 def picked_out(page):
     """Return the places of the dots that are not pale; None where none is."""
-    return page.run("return document.getElementById('map-plot').data[0].selectedpoints")
+    return page.run("return document.getElementById('map-plot').map.picked")
 
 
 def test_texts_of_the_data_stay_text(shown_page, evil):
@@ -300,7 +308,7 @@ def test_every_control_has_a_name(shown_page):
     for element in page.driver.find_elements(
         By.CSS_SELECTOR, "button, select, input, a, [role=img], [role=group]"
     ):
-        assert element.accessible_name or element.get_attribute("hidden"), element.get_attribute("outerHTML")
+        assert element.accessible_name or not element.is_displayed(), element.get_attribute("outerHTML")
 
 
 def test_groups_picked_out_and_what_moved_are_selected_without_a_mouse(page):
@@ -329,13 +337,13 @@ def test_what_was_asked_for_last_is_picked_out_on_the_map(page):
     page.until(lambda: len(picked_out(page)) == 1)
     page.press("#show")
     page.until(lambda: len(picked_out(page)) == sizes[2])
-    assert page.all("#legend [aria-pressed=true]")[0].text == "2"
+    assert page.all("#legend [aria-pressed=true]")[0].text.startswith("2: ")
     page.press("#panel [data-row]:not([aria-pressed=true])")
     page.until(lambda: len(picked_out(page)) == 2)
     assert not page.all("#legend [aria-pressed=true]")
     page.press("#show")
     page.until(lambda: len(picked_out(page)) == sizes[2])
-    page.choose("#panel select[aria-label='Cluster to merge into']", "1")
+    page.choose("#panel select[aria-label='Cluster to merge into or to compare with']", "1")
     page.after(lambda: page.press("#merge"))
     assert not page.all("#legend [aria-pressed=true]")
 
@@ -360,7 +368,7 @@ def test_a_tip_goes_with_the_pointer_and_with_a_click(shown_page):
     late += "(done) => { setTimeout(done, 500); }); window.late = (window.late || 0) + 1; return asked(...how); };"
     page.run(late)
     point_at(page, 5)
-    page.run("document.getElementById('map-plot').emit('plotly_unhover', {})")
+    page.run("document.getElementById('map-plot').dispatchEvent(new Event('pointerleave'))")
     page.until(lambda: page.run("return window.late") == 1)
     assert not page.all("#tip")[0].is_displayed()
     point_at(page, 60)
@@ -414,4 +422,122 @@ def test_an_answer_of_a_tab_left_behind_is_not_taken_and_the_tab_shows_what_is_n
     assert second.state()["clusters"][2]["title"] == "2: mine"
     second.until(lambda: not second.all("#undo")[0].get_attribute("disabled"))
     second.after(lambda: second.press("#undo"))
-    assert second.state()["clusters"][2]["title"] == "2"
+    assert second.state()["clusters"][2]["name"] == ""
+
+
+@pytest.fixture(scope="module")
+def tree(place, tmp_path_factory):
+    """The program on a run of GraphClustering, whose clusters have a merge tree; no test gives an answer."""
+    folder = tmp_path_factory.mktemp("tree") / "run"
+    fit = [
+        "fit",
+        str(place / "rows.csv"),
+        "--method",
+        "graphclustering",
+        "-k",
+        "4",
+        "--out",
+        str(folder),
+        "--quiet",
+    ]
+    assert command_line(fit) == 0
+    program = Program(folder, "--metadata", place / "metadata.csv")
+    yield program
+    program.kill()
+
+
+@pytest.fixture(scope="module")
+def tree_page(tree, tmp_path_factory):
+    """One browser for all tests that only look."""
+    browser = Page(tmp_path_factory.mktemp("downloads"))
+    browser.open(tree.link)
+    yield browser
+    browser.driver.quit()
+
+
+def test_clusters_are_named_by_their_columns_in_the_list_on_the_map_and_in_the_legend(tree_page):
+    page = tree_page
+    titles = {cluster["title"] for cluster in page.state()["clusters"]}
+    assert any("high height" in title for title in titles)
+    assert {name.text for name in page.all("[data-cluster] .name")} == titles
+    assert {name.get_attribute("title") for name in page.all("#legend .name")} == titles
+    page.until(lambda: page.run("return document.getElementById('map-plot').map.names") == 4)
+
+
+def test_two_clusters_are_compared_from_the_card_of_one(tree_page):
+    page = tree_page
+    page.press("#tab-clusters")
+    page.press("[data-cluster='0']")
+    page.until(lambda: page.all(".features"))
+    headings = [heading.text for heading in page.all("#panel h3")]
+    assert headings[0] == "What sets it apart"
+    assert page.all(".features svg.spread")
+    page.choose("#panel select[aria-label^='Cluster to merge']", "2")
+    page.press("#compare-with")
+    page.until(lambda: page.all("#compared .features"))
+    assert page.all("#compared h2")[0].text.startswith("Cluster 0: ")
+    assert page.all("#compared .rows [data-row]")
+    page.choose("#compare-second", "rest")
+    page.press("#compare")
+    page.until(lambda: "the rest" in page.all("#compared h2")[0].text)
+    page.press("#tab-clusters")
+    page.press("#back")
+
+
+def test_another_level_of_the_tree_is_shown_on_the_map(tree_page):
+    page = tree_page
+    page.press("#tab-clusters")
+    page.press("#overview")
+    page.until(lambda: len(page.all(".overview tbody tr")) == 4)
+    assert page.all(".overview .tree svg")
+    page.all("#level")[0].clear()
+    page.all("#level")[0].send_keys("2" + Keys.TAB)
+    page.until(lambda: len(page.all(".overview tbody tr")) == 2)
+    page.until(lambda: max(page.colours()) == 1)
+    assert len(page.all("#legend button")) == 2
+    page.press("#own-level")
+    page.until(lambda: max(page.colours()) == 3)
+    page.press("#back")
+
+
+def test_filters_narrow_the_map_and_the_list_together(tree_page):
+    page = tree_page
+    page.press("#filtering summary")
+    page.choose("#add-filter", "column-0")
+    page.until(lambda: len(page.all("#filters input[type=checkbox]")) == 3)
+    page.all("#filters input[type=checkbox]")[0].click()
+    page.until(lambda: len(picked_out(page)) == 160)
+    page.choose("#add-filter", "column-1")
+    page.until(lambda: page.all("#filters [data-edge=high]"))
+    page.all("#filters [data-edge=high]")[0].clear()
+    page.all("#filters [data-edge=high]")[0].send_keys("30" + Keys.TAB)
+    passing = [row for row in range(240) if row % 3 and 20 + row / 7 <= 30]
+    page.until(lambda: len(picked_out(page)) == len(passing))
+    assert f"{len(passing)} rows of 240" in page.all("#passing")[0].text
+    counts = [count.text for count in page.all(".clusters .count")]
+    assert sum(int(count.split()[0]) for count in counts) == len(passing)
+    page.press("#select-passing")
+    page.until(lambda: page.all("#panel h2")[0].text == f"{len(passing)} selected rows")
+    page.until(lambda: "By cluster" in page.all("#summary")[0].text)
+    assert page.all("#label")[0].get_attribute("disabled")
+    page.press("#clear-filters")
+    page.press("#clear")
+    page.until(lambda: picked_out(page) is None)
+
+
+def test_all_that_was_found_is_selected_at_once_and_more_like_a_row_are_listed(tree_page):
+    page = tree_page
+    page.press("#tab-selection")
+    page.all("#words")[0].send_keys("1 maker thing" + Keys.ENTER)
+    page.until(lambda: page.all("#select-found"))
+    page.press("#select-found")
+    page.until(lambda: "selected rows" in page.all("#panel h2")[0].text)
+    assert int(page.all("#panel h2")[0].text.split()[0]) > 80
+    page.press("#clear")
+    page.all("#words")[0].clear()
+    page.all("#words")[0].send_keys("6" + Keys.ENTER)
+    page.press(".results [data-row='6']")
+    page.press("#alike")
+    page.until(lambda: len(page.all("#panel #chosen .rows [data-row]")) == 12)
+    page.press("#clear")
+    assert page.complaints() == []

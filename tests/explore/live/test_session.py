@@ -179,14 +179,22 @@ def test_the_map_is_kept_and_used_again_only_for_the_same_rows(make_session, ses
     again = make_session(prepared=False)
     again.draw_map()
     assert kept.read_bytes() == first
-    np.testing.assert_array_equal(again.sample.projection.coordinates, session.sample.projection.coordinates)
-    write_archive(kept, {"kind": "map", "method": "PCA", "of": "others"}, {"coordinates": np.zeros((240, 2))})
-    again.draw_map()
-    np.testing.assert_array_equal(again.sample.projection.coordinates, session.sample.projection.coordinates)
+    np.testing.assert_array_equal(
+        again.sample.projection().coordinates, session.sample.projection().coordinates
+    )
+    write_archive(
+        kept, {"kind": "maps", "methods": {"data": "PCA"}, "of": "others"}, {"data": np.zeros((240, 2))}
+    )
     again.log.close()
+    third = make_session(prepared=False)
+    third.draw_map()
+    np.testing.assert_array_equal(
+        third.sample.projection().coordinates, session.sample.projection().coordinates
+    )
+    third.log.close()
     fewer = make_session(prepared=False, max_rows=50)
     fewer.draw_map()
-    assert len(fewer.sample.projection.coordinates) == len(fewer.sample.rows) < 60
+    assert len(fewer.sample.projection().coordinates) == len(fewer.sample.rows) < 60
 
 
 def test_clusters_are_described_as_they_are_now(session, kind, number_of):
@@ -261,7 +269,7 @@ def test_your_labels_are_grey_but_for_what_you_said(session):
         row for row, code in zip(session.sample.rows, colouring["marker"]["color"], strict=True) if code
     ]
     assert coloured == [7, 9]
-    assert [group["name"] for group in colouring["groups"]] == ["not labelled", "2"]
+    assert [group["name"] for group in colouring["groups"]] == ["not labelled", "2: class 2"]
 
 
 def test_rows_without_a_value_are_a_group_with_a_name(make_session):

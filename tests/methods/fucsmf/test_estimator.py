@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 import torch
 from benchmarks.making import make
+from scipy import sparse
+from tests.tracing import called_by, not_run
 
 import coterie
 from coterie import FUCSMF, FUCSMFOptions, InputError, as_views
 from coterie.data import load_digits, load_multiview_digits
 from coterie.methods.fucsmf.adapt import adapt_graph
+from coterie.methods.fucsmf.problem import AnchorGraph
 from coterie.methods.fucsmf.solver import solve
 from coterie.methods.fucsmf.supervision import combine
 from coterie.metrics import accuracy
@@ -126,6 +129,93 @@ def test_weights_are_the_simplex_projection_in_the_correntropy_distance():
     np.testing.assert_allclose(found, project_simplex(-distances / (2 * gamma[:, None])), atol=1e-4)
     np.testing.assert_allclose(found.sum(axis=1), 1)
     assert (np.count_nonzero(found, axis=1) <= 4).all()
+
+
+def test_gamma_and_sigma_are_those_of_the_formulas():
+    X, kind = blobs()
+    y = some_labels(kind, 2)
+    for sigma in (0.5, "rows"):
+        options = {"gamma": 0.3, "sigma": sigma, "n_axes": None}
+        model = make(FUCSMF, metric="euclidean", n_anchors=20, n_nearest=4, **options, **QUIET).fit(X, y)
+        view = model.anchors_.parts[0]
+        rows = view.space(torch.from_numpy(model.scaler_.transform([X])[0]))
+        squares = torch.cdist(rows.double(), view.anchors.double()).square().numpy()
+        nearest = np.sort(squares, axis=1)
+        doubled = 2 * 0.5**2 if sigma == 0.5 else nearest[:, :4].mean(axis=1, keepdims=True)
+        distances = np.where(squares < nearest[:, 4:5], 1 - np.exp(-squares / doubled), np.inf)
+        weights = model.anchors_.weights(as_views(X)).toarray()
+        np.testing.assert_allclose(weights, project_simplex(-distances / 0.6), atol=1e-4)
+
+
+PRINTED = {  # section 4.2, Algorithm 1, Figs. 13 to 15; the second line is its authors' where the text is lost
+    **{"anchors": "kmeans", "n_anchors": 2000, "smoothness": 100.0, "label_scale": "one", "adapt": 5},
+    **{"adaptation": "printed", "n_nearest": 5, "gamma": 0.4, "sigma": "rows"},
+    **{"scale": "none", "metric": "euclidean", "n_axes": None},
+}
+
+
+def test_the_papers_preset_has_what_the_paper_prints_and_what_is_given_wins():
+    def in_effect(**given):
+        params = make(FUCSMF, preset="paper", **given)._resolved()
+        return {**params, **params["options"].get_params()}
+
+    assert {name: in_effect()[name] for name in PRINTED} == PRINTED
+    usual = {"smoothness": 1000.0, "adapt": 0, "gamma": "auto", "n_nearest": 8, "label_scale": "balanced"}
+    assert {name: in_effect(**usual)[name] for name in usual} == usual
+    X, _ = blobs()
+    given = FUCSMF(preset="paper", anchors=X[:30], **QUIET).fit(X, Y)
+    assert given.anchors_.counts == [30]
+
+
+def test_the_papers_line_runs_the_code_of_its_equations_and_places_k_means_anchors():
+    X, kind = blobs()
+    model = FUCSMF(preset="paper", **QUIET)
+    called = called_by(lambda: model.fit(X, some_labels(kind, 3)))
+    assert model.anchors_.counts == [60]
+    assert not_run("fucsmf", called) == {
+        "Eq. 3": ["anchors.simplex_weights"],  # gamma="auto"; LargeMvCNet's anchors
+        "Theorem 2": ["objective.Objective.curvature"],  # computed where curvature_ is read
+    }
+    assert {"kmeans.kmeans", "adapt.adapt_as_printed"} <= called
+    assert not called & {"adapt.adapt_graph", "metric.choose_metric"}
+
+
+def test_the_printed_adaptation_is_algorithm_1_in_dense_algebra():
+    X, kind = blobs(60)
+    y = some_labels(kind, 2)
+    before = make(FUCSMF, preset="paper", adapt=0, gamma=1.0, **QUIET).fit(X, y)
+    after = make(FUCSMF, preset="paper", adapt=1, gamma=1.0, **QUIET).fit(X, y)
+    stored = before.anchors_.distances(as_views(X)).tocoo()
+    distances = np.full(stored.shape, np.inf)  # of a row that is an anchor one is zero
+    distances[stored.row, stored.col] = stored.data
+    Z, V = before._graph.weights.toarray(), scores_of(before, y)
+    P = (Z.T @ V) / Z.sum(axis=0)[:, None]
+    pull = 1.02 * ((V[:, None] - P[None]) ** 2).sum(axis=2)
+    Z = project_simplex(-(distances + pull) / 2)
+    known = combine(y, *np.zeros((2, 0, 2), dtype=int), hard=True)
+    options = FUCSMFOptions(smoothness=100.0, label_scale="one")
+    answer = solve(AnchorGraph.of(sparse.csr_matrix(Z)), known, 3, options)
+    assert after.objective_ == pytest.approx(answer.minimum.value, rel=1e-5)
+    assert abs(after.objective_ - before.objective_) > 1e-3
+    np.testing.assert_array_equal(after.labels_, answer.rows.argmax(axis=1))
+
+
+def scores_of(model, y):
+    """Return V of a fit with labels of length one: labelled rows as given, the others from their anchors."""
+    V = model._graph.weights @ model.anchor_codes_
+    V[y >= 0] = np.eye(3)[y[y >= 0]]
+    return V
+
+
+def test_an_anchor_that_loses_all_its_rows_takes_the_scores_of_the_nearest():
+    X, kind = blobs(60)
+    model = make(FUCSMF, preset="paper", n_anchors=40, gamma=0.01, coupling=50.0, **QUIET)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model.fit(X, some_labels(kind, 2))
+    assert model.anchor_codes_.shape == (40, 3)
+    assert (np.abs(model.anchor_codes_).max(axis=1) > 0).all()
+    assert set(model.predict(X)) <= {0, 1, 2}
 
 
 def test_projection_is_idempotent_and_brings_no_two_points_apart():
@@ -344,6 +434,8 @@ Y = np.where(np.arange(120) < 6, np.arange(120) % 3, -1)
             "Rows 9 and 8 are in cannot_link, but must_link",
         ),
         ({}, Y, {"cannot_link": [(0, 3)]}, "Rows 0 and 3 are in cannot_link but have the same label"),
+        ({"n_axes": None}, Y, {}, "n_axes=None needs a metric"),
+        ({"adapt": 1, "adaptation": "printed", "views": [1, 1]}, Y, {}, "takes one view, but there are 2"),
         ({"hard_links": False}, Y, {"must_link": [(0, 1)]}, "Rows 0 and 1 must be together"),
     ],
 )

@@ -101,15 +101,14 @@ def test_predictions_are_those_of_the_fit_and_of_a_row_alone(fitted, data):
         np.testing.assert_array_equal(fitted.predict_proba([x[row : row + 1] for x in views])[0], whole[row])
 
 
-def test_wide_rows_are_condensed_in_memory_to_no_other_effect(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("coterie.methods.mvsib.network.AXES", 4)
+def test_wide_rows_are_condensed_in_memory_to_no_other_effect(data, tmp_path):
     views, y = data
     whole = as_views(views)
     lazily = []
     for v, view in enumerate(views):
         np.save(tmp_path / f"{v}.npy", view)
         lazily.append(np.load(tmp_path / f"{v}.npy", mmap_mode="r"))
-    models = [make(MVSIB, 3, max_epochs=10, **SMALL).fit(x) for x in (whole, as_views(lazily))]
+    models = [make(MVSIB, 3, max_epochs=10, n_axes=4, **SMALL).fit(x) for x in (whole, as_views(lazily))]
     assert accuracy(y, models[0].labels_) > 0.95
     np.testing.assert_array_equal(models[0].predict(views), models[0].labels_)
     np.testing.assert_allclose(models[0].transform(views), models[1].transform(views), atol=1e-3)

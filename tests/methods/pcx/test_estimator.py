@@ -143,7 +143,7 @@ def test_an_unknown_parameter_is_an_error():
             {"init": "random"},
             "init='random' does not fit PCXOptions: it must be 'graph', 'kmeans' or 'xavier'",
         ),
-        ({"preset": "papper"}, "preset='papper' does not fit PCX: it must be None or 'paper'"),
+        ({"preset": "papper"}, "preset='papper' does not fit PCX: it must be None, 'paper' or 'authors'"),
         ({"ci_unit": "yes"}, "ci_unit='yes' does not fit PCXOptions: it must be True or False"),
         ({"hidden": (10, 0)}, r"hidden=\(10, 0\) does not fit PCX"),
         ({"encoder": "conv"}, "encoder='conv' needs image_shape"),

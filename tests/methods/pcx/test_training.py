@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from benchmarks.making import make
+from tests.tracing import called_by, not_run
 
 from coterie import PCX
 from coterie.data import Scaler, as_views
@@ -13,10 +14,10 @@ from coterie.data.batches import Batch, Batches
 from coterie.engine.loop import Loop
 from coterie.graph.metric import MetricChoice
 from coterie.graph.neighbour_pairs import NeighbourPairs
-from coterie.methods.pcx import objective
+from coterie.methods.pcx import objective, singular_shares
 from coterie.methods.pcx.network import draw_network, encode_rows
 from coterie.methods.pcx.options import PCXSettings
-from coterie.methods.pcx.training import PCXTask, start_clusters, start_encoder
+from coterie.methods.pcx.training import Assigned, PCXTask, start_clusters, start_encoder
 from coterie.methods.run_setup import ComparedRows
 from coterie.nn.autoencoder import mlp
 from coterie.ops.cluster_statistics import cluster_centers, cluster_means, count_and_sum
@@ -246,19 +247,142 @@ def test_noise_on_the_code_is_relative_seeded_and_off_outside_training():
     assert in_cluster_phase(code_noise=0.0)._noise_like(codes, batch) is None
 
 
-def test_the_papers_preset_prints_what_the_paper_prints():
-    resolved = PCX(10, preset="paper")._resolved()
-    options = resolved["options"]
-    assert resolved["max_epochs"] == 1000
-    assert resolved["learning_rate"] == 5e-4
-    assert (options.tau, options.memory, options.burn_in) == (5.0, 0.995, 0.25)
-    assert options.init == "xavier"
-    assert resolved["n_neighbors"] == 0
+PRINTED = {  # section 3.1, A.3.1 and A.7
+    "hidden": (500, 500, 2000),
+    "n_code": 10,
+    "batch_size": 256,
+    "learning_rate": 5e-4,
+    "max_epochs": 1000,
+    "n_neighbors": 0,
+    "init": "xavier",
+    "tau": 5.0,
+    "memory": 0.995,
+    "centroid_update": "fixed",
+    "burn_in": 250 / 1000,
+    "ci_unit": True,
+    "fixed_centroids": False,
+    "reconstruction": "mse",
+    "smoothing": 5.0,
+}
+NOTHING_OF_OURS = {
+    "metric": "euclidean",
+    "scale": "none",
+    "n_axes": None,
+    "settle": False,
+    "self_training": 0.0,
+    "hold": 0.0,
+    "neighbor_weight": 0.0,
+    "relative_weights": False,
+    "code_noise": 0.0,
+    "straight_through": False,
+}
+RELEASED = {  # by the authors' code, spec 7
+    "batch_size": 512,
+    "max_epochs": 701,
+    "burn_in": 0.0,
+    "code_noise": 0.5,
+    "straight_through": True,
+    "centroid_update": "sums",
+    "smoothing": 1e-5,
+    "centroid_weight": 5e-4,
+    "entropy_weight": 1e-5,
+}
+
+
+@pytest.mark.parametrize(
+    ("preset", "stated"),
+    [
+        ("paper", {**PRINTED, **NOTHING_OF_OURS}),
+        ("authors", {**PRINTED, **NOTHING_OF_OURS, **RELEASED}),
+    ],
+)
+def test_a_preset_has_what_the_paper_or_its_authors_code_states(preset, stated):
+    params = PCX(10, preset=preset)._resolved()
+    in_effect = {**params, **params["options"].get_params()}
+    assert {name: in_effect[name] for name in stated} == stated
+
+
+def test_what_is_given_wins_over_a_preset_also_where_it_equals_a_default():
+    usual = PCX(10)._resolved()
+    usual_options = {**usual["options"].get_params()}
+    given = {name: usual[name] for name in ("hidden", "batch_size", "learning_rate", "n_neighbors")}
+    options = {
+        name: usual_options[name] for name in ("hold", "code_noise", "tau", "relative_weights", "n_axes")
+    }
+    resolved = make(PCX, 10, preset="paper", **given, **options)._resolved()
+    in_effect = {**resolved, **resolved["options"].get_params()}
+    assert {name: in_effect[name] for name in {**given, **options}} == {**given, **options}
+
+
+def test_the_papers_centroids_are_drawn_by_xaviers_rule():
     task = task_of(preset="paper", n_epochs=4)
     start_clusters(task, None)
     bound = (6 / 7) ** 0.5
     assert task.network.centroids.abs().max() <= bound
     assert task.network.centroids.std() > bound / 4
+
+
+def test_the_papers_line_runs_the_code_of_its_equations_and_nothing_of_ours():
+    model = make(PCX, 4, preset="paper", max_epochs=4, imbalance=True, random_state=0)
+    called = called_by(lambda: model.fit(X))
+    assert not_run("pcx", called) == {
+        "Eq. 1": ["network.CodeOnly"],  # the ablation without the unit
+        "Eq. 4": ["objective.penalty_rho"],  # centroid_update="eq6"
+        "Eq. 6": ["objective.centroid_memory"],
+        "A.6, no number": ["fusion.singular_shares"],  # after a fit
+        "A.7, no number": ["agreement.accuracy", "agreement.score_all"],
+    }
+    functions = {name.split(".")[-1] for name in called}
+    assert not functions & {"initial_labels", "self_train", "neighbour_contrast", "consistency", "kmeans"}
+
+
+def test_the_authors_second_input_of_the_unit_passes_its_gradient_to_the_code():
+    gradients = []
+    for passes in (False, True):
+        task = in_cluster_phase(straight_through=passes, centroid_weight=0, entropy_weight=0)
+        with torch.no_grad():
+            task.network.fuse.mix.weight[:, :3] = 0  # only the second input is left
+        loss = task.losses(a_batch(partners=False))[0]["reconstruction"]
+        loss.backward()
+        gradients.append((loss.item(), task.network.encoder[0].weight.grad.abs().max()))
+    (plain, none), (same, some) = gradients
+    assert same == pytest.approx(plain)
+    assert none == 0
+    assert some > 0
+
+
+def test_the_authors_averages_of_sums_and_counts_are_those_of_a_loop():
+    rng = np.random.default_rng(0)
+    task = in_cluster_phase(centroid_update="sums", init="xavier", memory=0.9, smoothing=1e-5)
+    centroids = task.network.centroids.numpy().astype(float)
+    sums, counts = centroids.copy(), np.zeros(4)
+    assert task.network.sizes.tolist() == [0] * 4
+    for _ in range(5):
+        codes, labels = rng.normal(size=(40, 3)).astype(np.float32), rng.integers(4, size=40)
+        task.after_step(Assigned(torch.from_numpy(codes), torch.from_numpy(labels)))
+        for k in range(4):
+            sums[k] = 0.9 * sums[k] + 0.1 * codes[labels == k].sum(0)
+            counts[k] = 0.9 * counts[k] + 0.1 * (labels == k).sum()
+        counts = (counts + 1e-5) * counts.sum() / (counts.sum() + 4e-5)
+    np.testing.assert_allclose(task.network.centroids.numpy(), sums / counts[:, None], rtol=1e-3, atol=1e-5)
+
+
+def test_noise_of_absolute_weights_is_absolute():
+    task = in_cluster_phase(code_noise=0.5, relative_weights=False)
+    noise = task._noise_like(100 * torch.randn(5000, 3), Batch(np.arange(5000), []))
+    assert float(noise.std()) == pytest.approx(0.5, rel=0.05)
+
+
+def test_shares_of_the_largest_singular_value_are_those_of_each_clusters_codes():
+    model = PCX(2, hidden=(8,), n_code=3, max_epochs=1, random_state=0).fit(X)
+    codes, centroids = torch.from_numpy(model.transform(X)), model.network_.centroids
+    labels = torch.from_numpy(model.labels_)
+    with torch.no_grad():
+        fused = model.network_.fuse(codes, centroids[labels])
+    for shares, seen in zip(singular_shares(model, X), (codes, fused), strict=True):
+        for k in range(2):
+            values = np.linalg.svd(seen[labels == k].numpy(), compute_uv=False)
+            assert shares[k] == pytest.approx(values[0] / values.sum(), rel=1e-4)
 
 
 def test_training_keeps_nothing_of_the_size_of_the_data_but_the_order_of_its_rows():

@@ -64,8 +64,18 @@ def test_a_few_landmarks_that_change_sides_change_their_cluster():
     landmarks, rows, labels = started()
     moved = rows.clone()
     moved[0] = rows[labels == 2].mean(0)
-    found = landmarks.refresh(moved, 300, torch.Generator().manual_seed(4))
+    found = landmarks.refresh(moved, 300, torch.Generator().manual_seed(4), move=True)
     assert landmarks.labels[0] == landmarks.labels[-1]
+    assert found.changed == pytest.approx(1 / 120)
+
+
+def test_labels_that_are_kept_tell_which_landmarks_went_astray():
+    landmarks, rows, labels = started()
+    before = landmarks.labels.clone()
+    moved = rows.clone()
+    moved[0] = rows[labels == 2].mean(0)
+    found = landmarks.refresh(moved, 300, torch.Generator().manual_seed(4))
+    assert torch.equal(landmarks.labels, before)
     assert found.changed == pytest.approx(1 / 120)
 
 

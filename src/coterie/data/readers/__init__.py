@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from coterie.data.readers.arrays import mapped_npy, npz_entries, read_directory, read_npy, read_npz
+from coterie.data.readers.cells import cell_views, read_cells
 from coterie.data.readers.files import parsing
 from coterie.data.readers.labels import encode_labels, labels_among
 from coterie.data.readers.matlab import hdf5_entries, mat_entries, read_hdf5, read_mat
 from coterie.data.readers.parquet import parquet_labels, parquet_names, read_parquet
-from coterie.data.readers.stores import mudata_views, read_mudata, read_zarr
+from coterie.data.readers.stores import read_zarr
 from coterie.data.readers.text import (
     find_layout,
     read_csv,
@@ -26,8 +27,8 @@ from coterie.data.views import Views
 from coterie.errors import InputError
 
 __all__ = [
+    "cell_views",
     "column_names",
-    "mudata_views",
     "read_label_names",
     "read_labels",
     "read_pairs",
@@ -49,7 +50,8 @@ _READERS: dict[str, Callable[..., Views]] = {
     ".txt": read_csv,
     ".parquet": read_parquet,
     ".zarr": read_zarr,
-    ".h5mu": read_mudata,
+    ".h5ad": read_cells,
+    ".h5mu": read_cells,
 }
 
 
@@ -69,6 +71,7 @@ def read_views(path: str | os.PathLike[str], **options: Any) -> Views:
         .csv .tsv    one table of numbers, with or without a header; an empty cell is NaN
         .parquet     the numeric columns; stays on disk (pyarrow)
         .zarr        an array or a group of arrays; stays on disk (zarr)
+        .h5ad        AnnData: its X; dense ones stay on disk (anndata)
         .h5mu        MuData: a modality is a view, a missing observation a missing view (mudata)
         a directory  of .npy files, one a view
         ============ ====================================================================================
@@ -172,13 +175,14 @@ def read_labels(path: str | os.PathLike[str], key: str = "y", *, words: bool = T
     return labels
 
 
-def read_label_names(path: str | os.PathLike[str]) -> dict[int, str]:
+def read_label_names(path: str | os.PathLike[str], key: str = "y") -> dict[int, str]:
     r"""Read the names of the classes of `read_labels`; empty if labels are numbers or the file is not text.
 
     Parameters
     ----------
     path : str or Path
-        As for `read_labels`.
+    key : str
+        Both as for `read_labels`.
 
     Examples
     --------
@@ -193,7 +197,7 @@ def read_label_names(path: str | os.PathLike[str]) -> dict[int, str]:
     path = _existing(path)
     if path.suffix.lower() not in _TEXTS:
         return {}
-    return dict(enumerate(read_label_words(path, "y")))
+    return dict(enumerate(read_label_words(path, key)))
 
 
 def read_some_labels(path: str | os.PathLike[str], n_rows: int, *, words: bool = True) -> np.ndarray:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from coterie.errors import counted
-from coterie.explore.figures import map_layout, plane_points
+from coterie.explore.figures import plane_points
 from coterie.explore.live.answers import Answer, Apart, Label, Merge, Name, Split, Together
+from coterie.explore.live.filters import filters
+from coterie.explore.live.levels import level_groups
 from coterie.explore.live.metadata import Groups
 from coterie.explore.live.session import Session
 from coterie.explore.live.state import Change
+from coterie.explore.maps import DATA
 from coterie.explore.palette import UNLABELLED, by_amount, by_confidence, by_group, colours
 from coterie.explore.summary import cluster_title, method_name
 
-_COLUMN = "column-"
+_COLUMN, _LEVEL = "column-", "level-"
 _MOST_FLOWS = 3
 
 
@@ -26,6 +30,9 @@ def run_json(session: Session) -> dict[str, Any]:
         "sampled": len(session.sample.rows),
         "views": [{"name": name, "features": dim} for name, dim in session.table.views],
         "colourings": [{"key": key, "name": name} for key, name in colourings(session).items()],
+        "filters": filters(session),
+        "classes": [] if session.classes is None else session.classes.names,
+        "maps": [{"key": key, "name": name} for key, name in session.sample.maps.titles.items()],
         "searchable": session.metadata is not None,
         "pictures": session.image_shape is not None,
     }
@@ -33,7 +40,7 @@ def run_json(session: Session) -> dict[str, Any]:
 
 def state_json(session: Session) -> dict[str, Any]:
     """Return the current state: clusters, questions, history, and how far preparation is."""
-    state, sample, names = session.state, session.sample, session.corrections.names
+    state, sample, names, given = session.state, session.sample, session.names(), session.corrections.names
     sizes, confidences = state.sizes().tolist(), state.mean_confidence()
     positions = [sample.position(row) for row in state.exemplars.values()]
     return {
@@ -42,7 +49,8 @@ def state_json(session: Session) -> dict[str, Any]:
         "clusters": [
             {
                 "number": number,
-                "name": names.get(number, ""),
+                "name": given.get(number, ""),
+                "suggested": names.get(number, ""),
                 "title": cluster_title(number, names),
                 "size": size,
                 "confidence": confidence,
@@ -101,13 +109,13 @@ def _flows(change: Change, names: dict[int, str]) -> str:
     return f": {', '.join(listed)}" if listed else ""
 
 
-def map_json(session: Session) -> dict[str, Any]:
-    """Return the rows of the map and where they lie."""
+def map_json(session: Session, key: str = DATA) -> dict[str, Any]:
+    """Return the rows of a map and where they lie."""
+    projection = session.sample.projection(key)
     return {
-        **plane_points(session.sample.projection.coordinates),
+        **plane_points(projection.coordinates),
         "rows": session.sample.rows.tolist(),
-        "method": session.sample.projection.method,
-        "layout": map_layout(),
+        "method": projection.method,
         "version": session.version,
     }
 
@@ -127,6 +135,8 @@ def colourings(session: Session) -> dict[str, str]:
 def colouring_json(session: Session, key: str) -> dict[str, Any] | None:
     """Return the marker that colours the dots, and the groups of its legend; None for an unknown key."""
     state, rows = session.state, session.sample.rows
+    if re.fullmatch(f"{_LEVEL}[0-9]{{1,4}}", key):
+        return _groups(*level_groups(session, int(key.removeprefix(_LEVEL))))
     if key not in colourings(session):
         return None
     if key == "confidence":
@@ -148,7 +158,7 @@ def colouring_json(session: Session, key: str) -> dict[str, Any] | None:
 
 
 def _clusters(session: Session, numbers: list[int]) -> list[tuple[str, str]]:
-    names = session.corrections.names
+    names = session.names()
     return [(cluster_title(number, names), session.paints.of(number)) for number in numbers]
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from coterie.data.readers.files import need
 from coterie.explore.live.describe import history_json
 from coterie.explore.live.session import Session
-from coterie.explore.report import write_report
+from coterie.explore.report import plotly_script, render_page, write_page
+from coterie.explore.summary import summarise
 from coterie.methods.refined_model import RefinedModel
 from coterie.store import atomic_path, text_cell
 
@@ -31,8 +32,8 @@ class Export:
 def _columns(session: Session) -> dict[str, np.ndarray]:
     """Return the columns of the labels: row, cluster, name, confidence, and whether a person gave the label."""
     session.check_followed()
-    state, corrections = session.state, session.corrections
-    names = np.array([corrections.names.get(number, "") for number in state.numbers.tolist()], dtype=object)
+    state, corrections, named = session.state, session.corrections, session.names()
+    names = np.array([named.get(number, "") for number in state.numbers.tolist()], dtype=object)
     given = np.zeros(session.n_rows, dtype=bool)
     given[list(corrections.labels)] = True
     return {
@@ -84,17 +85,19 @@ def write_answers(session: Session, path: Path) -> None:
 
 def write_current_report(session: Session, path: Path) -> None:
     """Write the static report of the current state."""
-    write_report(
+    script = plotly_script()
+    summary = summarise(
         _current_model(session),
         session.data,
-        path,
         truth=session.truth,
         image_shape=session.image_shape,
         embedding=session.embedding,
         names=session.corrections.names,
-        title=session.title,
-        answers=[answer["words"] for answer in history_json(session)],
+        rows=session.sample.rows,  # the page and its report show the same rows in the same places
+        maps=session.sample.maps,
     )
+    answers = [answer["words"] for answer in history_json(session)]
+    write_page(path, render_page(summary, script, title=session.title, answers=answers))
 
 
 def _current_model(session: Session) -> Any:

@@ -62,15 +62,20 @@ class Metadata:
         return Groups.of([_text(value) for value in chosen.to_pylist()])
 
     def search(self, words: str, most: int) -> list[int]:
-        """Return the rows in which a column contains these words, in any case, by row number."""
+        """Return the rows whose columns contain all of these words, in any case and order, by row number."""
         arrow = need("pyarrow", "explore", "--metadata")
         compute = need("pyarrow.compute", "explore", "--metadata")
-        hits = np.zeros(self._table.num_rows, dtype=bool)
-        for column in self._table.columns:
-            if arrow.types.is_nested(column.type) or arrow.types.is_binary(column.type):
-                continue
-            texts = column.cast("string")
-            hits |= compute.match_substring(texts, words, ignore_case=True).fill_null(False).to_numpy()
+        texts = [
+            column.cast("string")
+            for column in self._table.columns
+            if not (arrow.types.is_nested(column.type) or arrow.types.is_binary(column.type))
+        ]
+        hits = np.ones(self._table.num_rows, dtype=bool)
+        for word in words.split():
+            having = np.zeros(len(hits), dtype=bool)
+            for text in texts:
+                having |= compute.match_substring(text, word, ignore_case=True).fill_null(False).to_numpy()
+            hits &= having
         return np.flatnonzero(hits)[:most].tolist()
 
 

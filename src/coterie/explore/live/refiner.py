@@ -22,7 +22,6 @@ from coterie.methods.refined_model import RefinedModel
 N_ASK = 12
 _MOST_ROWS = 1000
 _MOST_VALUES = 2**24
-_TYPICAL = 10
 _FEWEST = 4
 
 
@@ -106,7 +105,7 @@ class Refiner:
 def split_in_two(
     model: Any, table: Table, rows: NDArray[np.integer], random_state: int = 0
 ) -> tuple[list[int], list[int]]:
-    """Split the rows of a cluster in two by k-means, and return typical rows of the larger and the smaller part.
+    """Split the rows of a cluster in two by k-means; return the larger and the smaller part, typical rows first.
 
     Rows are compared by the model's embedding and by their own views, each with the same weight: an embedding that
     was trained to keep a cluster together may have lost what parts it. At most a thousand rows, evenly spaced, are
@@ -126,9 +125,9 @@ def split_in_two(
     kmeans = KMeans(2, n_init=4, random_state=random_state).fit(points)
     distances = kmeans.transform(points)
 
-    def typical(part: int) -> list[int]:
-        members = np.flatnonzero(kmeans.labels_ == part)
-        return chosen[members[np.argsort(distances[members, part], kind="stable")[:_TYPICAL]]].tolist()
+    def members(part: int) -> list[int]:
+        own = np.flatnonzero(kmeans.labels_ == part)
+        return chosen[own[np.argsort(distances[own, part], kind="stable")]].tolist()
 
     larger = int(np.bincount(kmeans.labels_, minlength=2).argmax())
-    return typical(larger), typical(1 - larger)
+    return members(larger), members(1 - larger)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
@@ -11,12 +12,23 @@ from numpy.typing import NDArray
 
 from coterie.errors import InputError
 from coterie.explore.live.session import Session
-from coterie.explore.model_sample import first_and_second
+from coterie.explore.model_sample import Feature, first_and_second
 from coterie.explore.pictures import brightness, data_uri, decoded_exemplars, to_pixels
-from coterie.explore.summary import Cluster, describe_clusters
 
 _STRONGEST = 5
 _ROWS_FOR_BRIGHTNESS = 300
+
+
+def feature_json(feature: Feature) -> dict[str, Any]:
+    """Return a feature with both means and both spreads."""
+    return {
+        "view": feature.view,
+        "name": feature.name,
+        "difference": round(feature.difference, 3),
+        "inside": float(f"{feature.inside:.4g}"),
+        "elsewhere": float(f"{feature.elsewhere:.4g}"),
+        "spread": None if feature.spread is None else asdict(feature.spread),
+    }
 
 
 class RowDetails:
@@ -24,7 +36,6 @@ class RowDetails:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._described: tuple[int, list[Cluster]] = (0, [])
 
     def rows(self, rows: Sequence[int]) -> list[dict[str, Any]]:
         """Describe rows: class, confidence, runner-up, image or strongest features, metadata."""
@@ -57,7 +68,7 @@ class RowDetails:
         session, state = self._session, self._session.state
         if number not in state.numbers:
             raise InputError(f"There is no cluster {number}.")
-        cluster = self._clusters()[int(np.searchsorted(state.numbers, number))]
+        cluster = session.clusters()[int(np.searchsorted(state.numbers, number))]
         # A decoded exemplar is shown as long as its row has not left the class.
         row = session.model_exemplars.get(number)
         modelled = row is None or int(state.labels[row]) == number
@@ -72,16 +83,7 @@ class RowDetails:
             "unsure": self.members(number, "unsure", 0, 8),
             "neighbours": [int(state.numbers[other]) for other in cluster.neighbours[:4]],
             "commonest": cluster.commonest,
-            "features": [
-                {
-                    "view": feature.view,
-                    "name": feature.name,
-                    "difference": round(feature.difference, 3),
-                    "inside": float(f"{feature.inside:.4g}"),
-                    "elsewhere": float(f"{feature.elsewhere:.4g}"),
-                }
-                for feature in cluster.features
-            ],
+            "features": [feature_json(feature) for feature in cluster.features],
         }
 
     def members(self, number: int, order: str, offset: int, most: int) -> list[int]:
@@ -92,23 +94,6 @@ class RowDetails:
             confidence = state.confidence[rows]
             rows = rows[np.argsort(-confidence if order == "sure" else confidence, kind="stable")]
         return rows[offset : offset + most].tolist()
-
-    def _clusters(self) -> list[Cluster]:
-        """Describe all classes once for each state."""
-        session, state = self._session, self._session.state
-        version, clusters = self._described
-        if version != session.version:
-            version, sample = session.version, session.sample.by_state(state)
-            clusters = describe_clusters(
-                sample,
-                list(map(str, state.numbers.tolist())),
-                sample.top_features(session.table, skip=session.picture_view),
-                state.sizes(),
-                session.classes,
-                state.positions(),
-            )
-            self._described = (version, clusters)
-        return clusters
 
     def _runners_up(self, rows: NDArray[np.int64]) -> list[dict[str, Any] | None]:
         """Return the class with the largest other membership of each row; None where there is one class only."""
@@ -155,9 +140,10 @@ class RowDetails:
         if self._session.picture_view is None:
             return {}
         drawn, values = self._session.table.read_view(self._session.picture_view, rows)
-        return {int(row): self._draw(value) for row, value in zip(drawn, values, strict=True)}
+        return {int(row): self.draw(value) for row, value in zip(drawn, values, strict=True)}
 
-    def _draw(self, value: NDArray[np.float32]) -> str:
+    def draw(self, value: NDArray[np.floating]) -> str:
+        """Return the picture of the values of a row."""
         assert self._session.layout is not None
         return data_uri(to_pixels(value, self._session.layout, *self._brightness))
 
@@ -175,7 +161,7 @@ class RowDetails:
         if session.picture_view is None:
             return {}
         decoded = decoded_exemplars(session.model, session.table, session.picture_view)
-        return {int(session.model_numbers[c]): self._draw(value) for c, value in enumerate(decoded)}
+        return {int(session.model_numbers[c]): self.draw(value) for c, value in enumerate(decoded)}
 
     @cached_property
     def _decoded_features(self) -> dict[int, list[dict[str, Any]]]:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.errors import InputError
 from coterie.explore.live.state import State
+from coterie.explore.maps import DATA, Maps
 from coterie.explore.model_sample import ModelSample, read_means, read_sample
-from coterie.explore.projection import Projection, project
+from coterie.explore.projection import Projection
 from coterie.explore.rows import Table
-from coterie.store import read_archive, write_archive
 
 
 class Sample:
@@ -29,35 +27,41 @@ class Sample:
         What the model says about the rows.
     rows : ndarray of shape (s,)
         Row numbers, ascending.
-    projection : Projection
-        PCA at first; `lay_out` replaces it by the final one.
+    maps : Maps
     settled : bool
-        Whether it has.
+        Whether the map of the data is computed; before, `projection` gives a quick one.
     """
 
     def __init__(
-        self, model: Any, table: Table, labels: NDArray[np.integer], max_rows: int, random_state: int = 0
+        self,
+        model: Any,
+        table: Table,
+        labels: NDArray[np.integer],
+        max_rows: int,
+        how: str,
+        kept: Path,
+        random_state: int = 0,
     ) -> None:
-        self._table, self._seed = table, random_state
+        self._table = table
         self.of_model: ModelSample = read_sample(model, table, labels, max_rows, random_state)
         self.rows = self.of_model.rows
-        self.projection: Projection = project(self.of_model.embedding, "pca")
+        self.maps = Maps(model, table, self.of_model, how, kept=kept, random_state=random_state)
+        self._quick = self.maps.quick()
         self.settled = False
         self._position = {row: at for at, row in enumerate(self.rows.tolist())}
+
+    def projection(self, key: str = DATA) -> Projection:
+        """Return a map; of the data a quick one until the good one is there."""
+        return self.maps.projection(key) if self.settled or key != DATA else self._quick
 
     def position(self, row: int) -> int | None:
         """Return the position of a row in the sample; None for a row that is not in it."""
         return self._position.get(row)
 
-    def lay_out(self, how: str, cache: Path) -> None:
-        """Compute the map, or take it from the file in which it was kept."""
-        fingerprint = hashlib.sha256(self.of_model.embedding.tobytes() + how.encode()).hexdigest()
-        projection = _kept_map(cache, fingerprint, len(self.rows))
-        if projection is None:
-            projection = project(self.of_model.embedding, how, random_state=self._seed)
-            manifest = {"kind": "map", "method": projection.method, "of": fingerprint}
-            write_archive(cache, manifest, {"coordinates": projection.coordinates})
-        self.projection, self.settled = projection, True
+    def lay_out(self) -> None:
+        """Compute the map of the data, or take it from the file that keeps it."""
+        self.maps.projection(DATA)
+        self.settled = True
 
     def by_state(self, state: State) -> ModelSample:
         """Return the sample with the clusters of a state, with feature means computed again."""
@@ -72,14 +76,3 @@ class Sample:
             means=means,
             n_clusters=k,
         )
-
-
-def _kept_map(path: Path, fingerprint: str, n_rows: int) -> Projection | None:
-    """Read a map of the same rows; None where there is none that is whole."""
-    try:
-        manifest, arrays = read_archive(path)
-        coordinates = np.asarray(arrays["coordinates"], dtype=np.float64)
-    except (InputError, KeyError):
-        return None
-    same = manifest.get("of") == fingerprint and coordinates.shape == (n_rows, 2)
-    return Projection(coordinates, str(manifest.get("method"))) if same else None

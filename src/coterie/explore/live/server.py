@@ -17,17 +17,33 @@ from starlette.exceptions import HTTPException
 from coterie.errors import InputError
 from coterie.explore.live import describe
 from coterie.explore.live.answers import Apart, Class, Merge, Name, Rows, Strict, Together
+from coterie.explore.live.comparing import CompareRequest, compare_json, question_json, split_json
 from coterie.explore.live.export import EXPORTS
+from coterie.explore.live.filters import filter_json, rows_like, selection_json
 from coterie.explore.live.guard import LOOPBACK, Guard, Keys
+from coterie.explore.live.levels import overview_json
 from coterie.explore.live.row_details import RowDetails
 from coterie.explore.live.session import Session, StaleError
 from coterie.explore.live.state import Change
-from coterie.explore.report import plotly_script, resource
+from coterie.explore.report import resource
 
 _MOST_LISTED = 60
+_MOST_SELECTED = 20_000
 _SCRIPT = "text/javascript; charset=utf-8"
 _STYLE = "text/css; charset=utf-8"
-_SCRIPTS = ("dom.js", "map.js", "rows.js", "clusters.js", "panels.js", "explorer.js")
+_SCRIPTS = (
+    "dom.js",
+    "canvas.js",
+    "map.js",
+    "rows.js",
+    "features.js",
+    "compare.js",
+    "filters.js",
+    "overview.js",
+    "clusters.js",
+    "panels.js",
+    "explorer.js",
+)
 
 
 Steps = Annotated[int, Header(alias="coterie-steps", ge=0, lt=2**31)]
@@ -39,6 +55,12 @@ class LabelRequest(Strict):
 
     rows: Rows
     to: Class | None = None
+
+
+class RowsRequest(Strict):
+    """Some rows."""
+
+    rows: Rows
 
 
 class ClusterRequest(Strict):
@@ -94,7 +116,6 @@ def _add_files(app: FastAPI) -> None:
         "/style.css": (_STYLE, lambda: resource("style.css")),
         "/explorer.css": (_STYLE, own("explorer.css")),
         "/plots.js": (_SCRIPT, lambda: resource("plots.js")),
-        "/plotly.js": (_SCRIPT, plotly_script),
     }
     files |= {f"/{name}": (_SCRIPT, own(name)) for name in _SCRIPTS}
     for address, (kind, read) in files.items():
@@ -118,8 +139,8 @@ def _add_queries(app: FastAPI, session: Session, details: RowDetails) -> None:
         return describe.state_json(session)
 
     @app.get("/api/map")
-    def plane() -> Any:
-        points = describe.map_json(session)
+    def plane(of: Annotated[str, Query(max_length=20)] = "data") -> Any:
+        points = describe.map_json(session, of)
         session.map_requested.set()
         return points
 
@@ -147,9 +168,41 @@ def _add_queries(app: FastAPI, session: Session, details: RowDetails) -> None:
     ) -> Any:
         return details.rows(details.members(number, order, offset, most))
 
+    @app.get("/api/found")
+    def found(words: Annotated[str, Query(min_length=1, max_length=200)]) -> Any:
+        return _search(session, words.strip(), _MOST_SELECTED)
+
+    @app.get("/api/like/{row}")
+    def like(row: Annotated[int, Path(ge=0, lt=2**31)]) -> Any:
+        return details.rows(rows_like(session, row))
+
+    @app.get("/api/filters/{key}")
+    def one_filter(key: str) -> Any:
+        return filter_json(session, key)
+
+    @app.get("/api/split/{number}")
+    def split_preview(number: Annotated[int, Path(ge=0, lt=2**31)]) -> Any:
+        return split_json(session, details, number)
+
+    @app.get("/api/question/{row}")
+    def question(row: Annotated[int, Path(ge=0, lt=2**31)]) -> Any:
+        return question_json(session, details, row)
+
+    @app.post("/api/selection")
+    def selection(request: Annotated[RowsRequest, Body()]) -> Any:
+        return selection_json(session, request.rows)
+
+    @app.get("/api/overview")
+    def overview(level: Annotated[int | None, Query(ge=1, lt=2**31)] = None) -> Any:
+        return overview_json(session, level)
+
+    @app.post("/api/compare")
+    def compare(request: Annotated[CompareRequest, Body()]) -> Any:
+        return compare_json(session, details, request)
+
     @app.get("/api/search")
     def search(words: Annotated[str, Query(min_length=1, max_length=200)]) -> Any:
-        return details.rows(_search(session, words.strip()))
+        return details.rows(_search(session, words.strip(), _MOST_LISTED))
 
 
 def _row_numbers(text: str, n_rows: int) -> list[int]:
@@ -164,13 +217,13 @@ def _row_numbers(text: str, n_rows: int) -> list[int]:
     return rows
 
 
-def _search(session: Session, words: str) -> list[int]:
+def _search(session: Session, words: str, most: int) -> list[int]:
     """Return the row with this number, and the rows whose metadata contain these words."""
     numbered = words.isascii() and words.isdigit() and len(words) < 11 and int(words) < session.n_rows
     rows = [int(words)] if numbered else []
     if session.metadata is not None and words:
-        rows += [row for row in session.metadata.search(words, _MOST_LISTED) if row not in rows]
-    return rows[:_MOST_LISTED]
+        rows += [row for row in session.metadata.search(words, most) if row not in rows[:1]]
+    return rows[:most]
 
 
 def _add_answers(app: FastAPI, session: Session) -> None:

@@ -37,12 +37,19 @@ from coterie.explore.live.sample import Sample
 from coterie.explore.live.state import Change, Paints, State, compare_states
 from coterie.explore.pictures import ImageLayout
 from coterie.explore.rows import Table
-from coterie.explore.summary import cluster_positions, read_classes
+from coterie.explore.summary import (
+    Cluster,
+    cluster_positions,
+    describe_clusters,
+    described_features,
+    read_classes,
+)
 
 _logger = logging.getLogger(__name__)
 
 _LONGEST_WAIT = 10.0
 _LOW_PRIORITY = 10
+_TYPICAL = 10
 
 
 class StaleError(InputError):
@@ -70,6 +77,8 @@ class Session:
         Rows on the map, in addition to the exemplars.
     embedding : {"auto", "tsne", "pca"}
         How the map is drawn.
+    maps : Path, optional
+        The file that keeps the maps; by default in the folder.
 
     Attributes
     ----------
@@ -95,6 +104,7 @@ class Session:
         title: str = "",
         max_rows: int = 5000,
         embedding: str = "auto",
+        maps: Path | None = None,
     ) -> None:
         self.model, self.data, self.title, self.metadata = model, X, title, metadata
         self.image_shape, self.embedding, self.truth = image_shape, embedding, truth
@@ -106,14 +116,14 @@ class Session:
         self.layout = None if image_shape is None else ImageLayout.from_shape(image_shape)
         self.picture_view = None if self.layout is None else self.table.view_of_size(self.layout.size)
         self.classes = None if truth is None else read_classes(truth, self.n_rows)
-        self.sample = Sample(model, self.table, labels, max_rows)
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)  # answers, and exports of the data, are their owner's
+        self.sample = Sample(model, self.table, labels, max_rows, embedding, maps or folder / "map.coterie")
         k, exemplars = self.sample.of_model.n_clusters, self.sample.of_model.exemplars
         self.model_numbers = np.asarray(getattr(model, "classes_", np.arange(k)), dtype=np.int64)
         self.model_exemplars = {int(self.model_numbers[c]): row for c, row in exemplars.items()}
         self.paints = Paints(self.model_numbers)
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)  # answers, and exports of the data, are their owner's
         self.log = AnswerLog(folder / "answers.jsonl", of=labels_digest(model.labels_))
         self.refiner = Refiner(model, X, self.model_numbers)
         self._model_state = State(
@@ -129,6 +139,8 @@ class Session:
         )
         self.state, self.version = self._model_state, 1
         self._lock = threading.RLock()
+        self._described: tuple[int, list[Cluster]] = (0, [])
+        self.described_sample = self.sample.of_model
 
     def _check_shape(self, n_rows: int) -> None:
         dims, fitted = [dim for _, dim in self.table.views], list(self.model.view_dims_in_)
@@ -140,6 +152,33 @@ class Session:
             raise InputError(
                 f"The data have {self.n_rows} rows, the model was fitted on {n_rows}; give the same rows."
             )
+
+    def clusters(self) -> list[Cluster]:
+        """Describe all classes, once for each state; their names are a person's or say what sets them apart."""
+        version, described = self._described
+        if version == self.version:  # who looks does not wait for an answer that is being solved
+            return described
+        with self._lock:
+            version, described = self._described
+            if version != self.version:
+                state, version = self.state, self.version
+                self.described_sample = sample = self.sample.by_state(state)
+                described = describe_clusters(
+                    sample,
+                    state.numbers.tolist(),
+                    described_features(sample, self.table, skip=self.picture_view),
+                    state.sizes(),
+                    self.classes,
+                    state.positions(),
+                    self.corrections.names,
+                )
+                self._described = version, described
+            return described
+
+    def names(self) -> dict[int, str]:
+        """Return the name of each class that has one."""
+        named = zip(self.state.numbers.tolist(), self.clusters(), strict=True)
+        return {number: cluster.name for number, cluster in named if cluster.name}
 
     @property
     def corrections(self) -> Corrections:
@@ -165,7 +204,7 @@ class Session:
     def draw_map(self) -> None:
         """Replace the quick map by the final one; where that fails, the quick one stays."""
         try:
-            self.sample.lay_out(self.embedding, self.folder / "map.coterie")
+            self.sample.lay_out()
         except Exception:
             _logger.exception("The map could not be computed; the quick one stays.")
             self.sample.settled = True
@@ -199,7 +238,7 @@ class Session:
     def label(self, rows: list[int], to: int | None) -> Change:
         """Give rows a class; None is a new one."""
         with self._lock:
-            self._check_rows(rows)
+            self.check_rows(rows)
             return self._take(Label(rows=rows, to=self._new_number() if to is None else self._existing(to)))
 
     def merge(self, source: int, into: int) -> Change:
@@ -213,20 +252,25 @@ class Session:
         """Split a class in two."""
         with self._lock:
             self.refiner.prepared()
-            rows = np.flatnonzero(self.state.labels == self._existing(cluster))
-            stay, go = split_in_two(self.model, self.table, rows)
-            return self._take(Split(cluster=cluster, new=self._new_number(), stay=stay, go=go))
+            stay, go = self.parts(cluster)
+            new = self._new_number()
+            return self._take(Split(cluster=cluster, new=new, stay=stay[:_TYPICAL], go=go[:_TYPICAL]))
+
+    def parts(self, cluster: int) -> tuple[list[int], list[int]]:
+        """Return the rows of the two parts that a split would make of a class, typical ones first."""
+        rows = np.flatnonzero(self.state.labels == self._existing(cluster))
+        return split_in_two(self.model, self.table, rows)
 
     def together(self, rows: list[int]) -> Change:
         """Link rows that are of one class (must-link)."""
         with self._lock:
-            self._check_rows(rows)
+            self.check_rows(rows)
             return self._take(Together(rows=rows))
 
     def apart(self, rows: list[int]) -> Change:
         """Separate two rows that are not of one class (cannot-link)."""
         with self._lock:
-            self._check_rows(rows)
+            self.check_rows(rows)
             return self._take(Apart(rows=rows))
 
     def name(self, cluster: int, name: str) -> Change:
@@ -294,7 +338,8 @@ class Session:
         self.version += 1
         return change
 
-    def _check_rows(self, rows: list[int]) -> None:
+    def check_rows(self, rows: list[int]) -> None:
+        """Raise an `InputError` for a row that there is not."""
         wrong = [row for row in rows if row >= self.n_rows]
         if wrong:
             raise InputError(f"There is no row {wrong[0]}: the rows are 0 to {self.n_rows - 1}.")

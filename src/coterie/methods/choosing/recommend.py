@@ -102,7 +102,12 @@ class Recommendation:
         return f"model = coterie.{self.method}({given}).fit(X{', y' if self._by_labels else ''})"
 
     def command(
-        self, data: str = "DATA", labels: str | None = None, drop: Sequence[str] = (), *, fill: bool = False
+        self,
+        data: str = "DATA",
+        labels: str | None = None,
+        drop: Sequence[str] = (),
+        *,
+        more: Sequence[str] = (),
     ) -> str:
         """Return the command line that fits it.
 
@@ -114,8 +119,8 @@ class Recommendation:
             Path of the labels.
         drop : sequence of str
             Columns of the data to leave out.
-        fill : bool
-            Whether to fill empty cells.
+        more : sequence of str
+            Other options, such as ``--fill``.
         """
         words = ["coterie", "fit", data, "--method", find_method(self.method).key]
         if "n_clusters" in self.settings:
@@ -123,8 +128,7 @@ class Recommendation:
         if self._by_labels:
             words += ["--labels", labels or "LABELS"]
         words += [word for column in drop for word in ("--drop", column)]
-        words += ["--fill"] * fill
-        return shlex.join([*words, "--out", "run"])
+        return shlex.join([*words, *more, "--out", "run"])
 
     def as_values(self) -> dict[str, Any]:
         """Return everything as JSON values."""

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -18,8 +18,9 @@ from coterie.data import Scaler, Views
 from coterie.data.subsets import some_rows
 from coterie.errors import InputError
 from coterie.graph.metric import MetricSpace, fit_metric
+from coterie.methods.fucsmf.weights import WeightRule
 from coterie.nn.forward import FORWARD_ROWS
-from coterie.ops.anchors import simplex_weights, tied
+from coterie.ops.anchors import tied
 from coterie.ops.distances import closest
 from coterie.ops.distributed_rows import agreed
 from coterie.ops.kmeans import TensorRows, kmeans, spread_seeds
@@ -36,15 +37,14 @@ _SEED_ROWS = 10_000
 _MANY_ANCHORS = 1000
 _ROWS_PER_ANCHOR = 5
 _LLOYD_STEPS_OF_MANY = 4
-_BANDWIDTH = 0.3  # of the median squared distance
 
 
 class AnchorView(nn.Module):
     r"""The anchors of one view, in the metric space in which rows are compared with them.
 
     The distance of a row to an anchor is :math:`1 - \exp(-\|x - a\|^2 / 2 \sigma^2)`, the correntropy-induced metric,
-    with :math:`\sigma^2` a fixed share of the median squared distance to the (p + 1)-th anchor, so that nothing
-    depends on units (spec fucsmf 2.4). In this metric even an outlier has several anchors.
+    with :math:`\sigma^2` by default a fixed share of the median squared distance to the (p + 1)-th anchor, so that
+    nothing depends on units (spec fucsmf 2.4). In this metric even an outlier has several anchors.
     """
 
     axes: Tensor
@@ -59,8 +59,15 @@ class AnchorView(nn.Module):
         self.register_buffer("width", torch.ones((), dtype=torch.float64))
 
     @classmethod
-    def fit(cls, rows: Tensor, *, metric: str, n_neighbors: int, generator: torch.Generator) -> AnchorView:
-        """Choose the metric of scaled rows; `place` adds the anchors."""
+    def fit(
+        cls, rows: Tensor, *, metric: str, n_axes: str | None, n_neighbors: int, generator: torch.Generator
+    ) -> AnchorView:
+        """Choose the metric and the axes of scaled rows, or keep all columns; `place` adds the anchors."""
+        if n_axes is None:
+            view = cls(metric, rows.shape[1], rows.shape[1])
+            view.space.fit(rows)
+            view.axes = torch.eye(rows.shape[1])
+            return view
         choice = fit_metric(rows, metric, n_neighbors, generator)
         view = cls(choice.kind, rows.shape[1], min(choice.n_axes, *rows.shape))
         view.space.fit(rows)
@@ -72,44 +79,54 @@ class AnchorView(nn.Module):
         """Map scaled rows to the space in which they are compared, (n, r)."""
         return self.space(rows) @ self.axes
 
-    def place(self, anchors: Tensor, sample: Tensor, p: int) -> None:
+    def place(self, anchors: Tensor, sample: Tensor, rule: WeightRule) -> None:
         """Set the anchors, and the bandwidth from a sample; both are embedded."""
         self.anchors = anchors
+        p = min(rule.n_nearest, len(anchors) - 1)
         last = torch.cat([self._nearest(part, p)[0][:, -1] for part in sample.split(CHUNK)])
-        median = last.median()
-        self.width.fill_(_BANDWIDTH * float(median) if median > 0 else 1.0)
+        self.width.fill_(rule.width(last))
 
-    def nearest(self, embedded: Tensor, p: int) -> tuple[Tensor, Tensor]:
+    def nearest(self, embedded: Tensor, p: int, rule: WeightRule) -> tuple[Tensor, Tensor]:
         """Return the distances to the p + 1 nearest anchors, nearest first, and their indices."""
         squares, indices = self._nearest(embedded, p)
-        return -torch.expm1(-squares / (2 * self.width)), indices
+        return rule.distances(squares, self.width), indices
 
     def _nearest(self, embedded: Tensor, p: int) -> tuple[Tensor, Tensor]:
         squares, indices = closest(embedded, self.anchors, p + 1)
         return squares.double(), indices
 
-    def weights(self, block: np.ndarray, n_nearest: int) -> sparse.csr_matrix:
-        """Return the weights of scaled rows on their anchors, (n, m); padded, so that a row alone gets the same."""
-        p = min(n_nearest, len(self.anchors) - 1)
+    def weights(self, block: np.ndarray, rule: WeightRule) -> sparse.csr_matrix:
+        """Return the weights of scaled rows on their anchors, (n, m)."""
+        return self._over_nearest(block, rule, rule.weights)
+
+    def distances(self, block: np.ndarray, rule: WeightRule) -> sparse.csr_matrix:
+        """Return the distances of scaled rows to their nearest anchors, (n, m), those of zero stored too."""
+        return self._over_nearest(block, rule, lambda distances: distances[:, :-1])
+
+    def _over_nearest(
+        self, block: np.ndarray, rule: WeightRule, entry: Callable[[Tensor], Tensor]
+    ) -> sparse.csr_matrix:
+        """Return what follows from the distances; rows are padded, so that a row alone gets the same."""
+        p = min(rule.n_nearest, len(self.anchors) - 1)
         if p < 1:
             return sparse.csr_matrix(np.ones((len(block), 1)))
-        columns, weights = [], []
+        columns, entries = [], []
         for first in range(0, len(block), FORWARD_ROWS):
             rows = torch.tensor(block[first : first + FORWARD_ROWS], device=self.anchors.device)
             short = FORWARD_ROWS - len(rows)
             padded = nn.functional.pad(rows, (0, 0, 0, short)) if short else rows
-            distances, indices = self.nearest(self.embed(padded), p)
+            distances, indices = self.nearest(self.embed(padded), p, rule)
             columns.append(indices[: len(rows), :p].cpu().numpy())
-            weights.append(simplex_weights(distances[: len(rows)]).cpu().numpy())
-        return tied(np.concatenate(columns), np.concatenate(weights), len(self.anchors))
+            entries.append(entry(distances[: len(rows)]).cpu().numpy())
+        return tied(np.concatenate(columns), np.concatenate(entries), len(self.anchors))
 
 
 class AnchorViews(nn.Module):
     """The anchors of all views, and the weights of raw rows on them."""
 
-    def __init__(self, scaler: Scaler, views: Sequence[AnchorView], n_nearest: int) -> None:
+    def __init__(self, scaler: Scaler, views: Sequence[AnchorView], rule: WeightRule) -> None:
         super().__init__()
-        self.scaler, self.n_nearest = scaler, n_nearest
+        self.scaler, self.rule = scaler, rule
         self.views = nn.ModuleList(views)
 
     @property
@@ -133,6 +150,17 @@ class AnchorViews(nn.Module):
         share = sparse.vstack(mine, format="csr") if mine else sparse.csr_matrix((0, sum(self.counts)))
         return gathered_rows(share, data.n_rows, collectives)
 
+    def distances(self, data: Views, collectives: Collectives = ALONE) -> sparse.csr_matrix:
+        """Return the distances of the rows of one view to their nearest anchors, (n, m)."""
+        (view,), parts = self.parts, []
+        mine = share_of(data.n_rows, collectives)
+        for start in range(mine.start, mine.stop, CHUNK):
+            rows = slice(start, min(start + CHUNK, mine.stop))
+            (block,) = self.scaler.transform(data.read(rows), data.present_rows(rows))
+            parts.append(view.distances(block, self.rule))
+        share = sparse.vstack(parts, format="csr") if parts else sparse.csr_matrix((0, len(view.anchors)))
+        return gathered_rows(share, data.n_rows, collectives)
+
     def stream(self, data: Views, among: slice = slice(None)) -> Iterator[sparse.csr_matrix]:
         """Yield a range of the rows of Z, chunk by chunk."""
         first, stop, _ = among.indices(data.n_rows)
@@ -142,7 +170,7 @@ class AnchorViews(nn.Module):
             blocks = self.scaler.transform(data.read(rows), present)
             share = 1 / present.sum(axis=1)
             parts = [
-                sparse.diags(share * present[:, v]) @ view.weights(block, self.n_nearest)
+                sparse.diags(share * present[:, v]) @ view.weights(block, self.rule)
                 for v, (view, block) in enumerate(zip(self.parts, blocks, strict=True))
             ]
             whole = sparse.hstack(parts, format="csr") if len(parts) > 1 else parts[0].tocsr()
@@ -155,9 +183,10 @@ def fit_anchors(
     scaler: Scaler,
     *,
     metric: str,
+    n_axes: str | None,
     anchors: str | Sequence[np.ndarray],
     n_anchors: int,
-    n_nearest: int,
+    rule: WeightRule,
     seed: int,
     collectives: Collectives = ALONE,
 ) -> AnchorViews:
@@ -175,7 +204,9 @@ def fit_anchors(
         block = blocks.pop(0)
         own = torch.from_numpy(block if present[:, v].all() else block[present[:, v]])
         sample = torch.from_numpy(some_rows(len(own), _METRIC_ROWS, seed))
-        view = AnchorView.fit(own[sample], metric=metric, n_neighbors=n_nearest, generator=generator)
+        view = AnchorView.fit(
+            own[sample], metric=metric, n_axes=n_axes, n_neighbors=rule.n_nearest, generator=generator
+        )
         # In chunks: the rows are already in memory once, and embedding them makes copies.
         embedded = torch.cat([view.embed(part) for part in own.split(CHUNK)])
         del block, own  # freed before the anchors are placed
@@ -184,9 +215,9 @@ def fit_anchors(
         else:
             n_placed = min(n_anchors, len(embedded))
             placed = _place(embedded, n_placed, str(anchors), generator, collectives)
-        view.place(placed, embedded[sample], min(n_nearest, len(placed) - 1))
+        view.place(placed, embedded[sample], rule)
         views.append(view)
-    return AnchorViews(scaler, views, n_nearest)
+    return AnchorViews(scaler, views, rule)
 
 
 def _read_scaled(data: Views, scaler: Scaler, rows: np.ndarray, present: np.ndarray) -> list[np.ndarray]:

@@ -13,14 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie.collectives import Collectives
 from coterie.data import Scaler, Views
-from coterie.data.scaling import fit_table_scaler
 from coterie.engine.distributed import current_collectives
 from coterie.errors import InputError
 from coterie.graph.metric import KINDS
+from coterie.graph.scaling import fit_table_scaler
 from coterie.methods.base import Assignment, Clusterer
-from coterie.methods.fucsmf.adapt import adapt_graph
+from coterie.methods.fucsmf.adapt import adapt_as_printed, adapt_graph
 from coterie.methods.fucsmf.anchors import PLACEMENTS, AnchorView, AnchorViews, check_anchors, fit_anchors
-from coterie.methods.fucsmf.options import FUCSMFOptions
+from coterie.methods.fucsmf.options import PRESETS, FUCSMFOptions
 from coterie.methods.fucsmf.problem import (
     AnchorGraph,
     fill_unreached_anchors,
@@ -30,6 +30,7 @@ from coterie.methods.fucsmf.problem import (
 )
 from coterie.methods.fucsmf.solver import Solution, solve
 from coterie.methods.fucsmf.supervision import Supervision, as_pairs, combine, pseudo_labels, read_labels
+from coterie.methods.fucsmf.weights import WeightRule
 from coterie.methods.options import Options
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, whole
 from coterie.nn.state import load_arrays, module_arrays, unfilled
@@ -53,13 +54,15 @@ class FUCSMF(Clusterer):
     n_clusters : int or "auto", default=8
         Number of clusters where no row is labelled; ``"auto"`` estimates it, as `coterie.choose_k` does. Otherwise
         the labels determine the classes, and a class without a label is not looked for.
+    preset : {"paper"}, optional
+        ``"paper"`` takes what the paper prints wherever a parameter is ``"auto"`` or an option was not given.
     classes : sequence of int, optional
         All classes, to check the labels against; by default those among the labels.
     views : list or mapping, optional
         Column groups, when one 2-D array holds several views. The graph is the mean of the views' graphs.
     scale : str, list or mapping, default="auto"
-        Scaling of each view, one of ``"feature"``, ``"minmax"``, ``"sample"``, ``"none"``. ``"auto"``
-        standardises columns of different units and leaves columns of one kind, such as pixels, as they are.
+        Scaling of each view, one of the modes of `coterie.data.Scaler`. ``"auto"`` takes the one of ``"none"``,
+        ``"feature"``, ``"minmax"`` and ``"log"`` under which halves of the columns agree most on who is near whom.
     metric : {"auto", "euclidean", "correlation", "whitened"}, default="auto"
         Metric in which rows are compared. ``"auto"`` takes the one whose neighbours agree most, without any label.
     anchors : {"auto", "kmeans", "minibatch", "random"}, array or list of arrays, default="auto"
@@ -67,9 +70,9 @@ class FUCSMF(Clusterer):
         anchor where `n_anchors` allows it, and otherwise places them by k-means.
     n_anchors : int or "auto", default="auto"
         Anchors per view. ``"auto"`` is 5,000, or every row up to 10,000 rows; half of those rows where `anchors` says
-        how to place them.
-    n_nearest : int, default=8
-        Anchors that a row is connected to in each view.
+        how to place them; with the paper's preset 2,000, or half of the rows where those are fewer.
+    n_nearest : int or "auto", default="auto"
+        Anchors that a row is connected to in each view; ``"auto"`` is 8, and 5 with the paper's preset.
     allow_unlabelled : bool, default=False
         Whether a class may have no labelled row. No row will be of that class.
     options : FUCSMFOptions, optional
@@ -145,8 +148,10 @@ class FUCSMF(Clusterer):
 
     _takes_missing: ClassVar[bool] = True
     _options: ClassVar[type[Options]] = FUCSMFOptions
+    _presets: ClassVar[Mapping[str | None, Mapping[str, Any]]] = PRESETS
     _rules: ClassVar[Mapping[str, Rule]] = {
         "n_clusters": cluster_count(),
+        "preset": one_of(*PRESETS),
         "classes": either(one_of(None), a_kind_of((list, tuple, np.ndarray), "a list of whole numbers")),
         "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
         "metric": one_of("auto", *KINDS),
@@ -155,7 +160,7 @@ class FUCSMF(Clusterer):
             a_kind_of((np.ndarray, list, tuple), "an array, or one for each view"),
         ),
         "n_anchors": either(one_of("auto"), whole(1)),
-        "n_nearest": whole(1),
+        "n_nearest": either(one_of("auto"), whole(1)),
         "allow_unlabelled": flag(),
         "options": either(one_of(None), a_kind_of(FUCSMFOptions, "FUCSMFOptions")),
     }
@@ -168,18 +173,20 @@ class FUCSMF(Clusterer):
         self,
         n_clusters: int | str = 8,
         *,
+        preset: str | None = None,
         classes: Sequence[int] | None = None,
         views: Any = None,
         scale: Any = "auto",
         metric: str = "auto",
         anchors: Any = "auto",
         n_anchors: int | str = "auto",
-        n_nearest: int = 8,
+        n_nearest: int | str = "auto",
         allow_unlabelled: bool = False,
         options: FUCSMFOptions | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
+        self.preset = preset
         self.classes = classes
         self.views = views
         self.scale = scale
@@ -219,6 +226,7 @@ class FUCSMF(Clusterer):
         together = current_collectives()
         self.anchors_ = self._compare(data, together)
         self._graph = AnchorGraph.of(self.anchors_.weights(data, together))
+        self._distances = self.anchors_.distances(data, together) if self._adapts_as_printed() else None
         known = self._supervise(codes, must_link, cannot_link)
         solution = self._solve(known)
         self._label(known, solution)
@@ -277,6 +285,12 @@ class FUCSMF(Clusterer):
         return codes
 
     def _check_rows(self, data: Views) -> None:
+        if self._adapts_as_printed() and data.n_views > 1:
+            raise InputError(
+                f"adaptation='printed' takes one view, but there are {data.n_views}; use adaptation='anchored'."
+            )
+        if self._options_in_effect().n_axes is None and self._resolved()["metric"] == "auto":
+            raise InputError("n_axes=None needs a metric: use metric='euclidean', or n_axes='auto'.")
         if data.n_rows < 2:
             raise InputError("n_samples=1 should be at least 2 (1 sample is no cluster); give more rows.")
         if self.n_anchors != "auto" and int(self.n_anchors) > data.n_rows:
@@ -286,24 +300,32 @@ class FUCSMF(Clusterer):
 
     def _compare(self, data: Views, collectives: Collectives) -> AnchorViews:
         """Scale the views, choose their metrics and place their anchors."""
-        self.scaler_ = fit_table_scaler(data, self.scale, collectives)
-        by_name = isinstance(self.anchors, str)
-        anchors = self.anchors if by_name else check_anchors(self.anchors, data.dims, data.n_rows)
-        n_anchors = self.n_anchors
-        if n_anchors == "auto":
-            every_row = by_name and self.anchors == "auto"
-            few = data.n_rows if every_row else max(1, data.n_rows // 2)
-            n_anchors = few if data.n_rows <= _EVERY_ROW else _MANY_ANCHORS
+        params = self._resolved()
+        self.scaler_ = fit_table_scaler(data, params["scale"], collectives)
+        by_name = isinstance(params["anchors"], str)
+        anchors = params["anchors"] if by_name else check_anchors(self.anchors, data.dims, data.n_rows)
+        n_anchors = params["n_anchors"]
+        if self.n_anchors == "auto":
+            n_anchors = _usual_anchors(data.n_rows, n_anchors, every_row=by_name and anchors == "auto")
         return fit_anchors(
             data,
             self.scaler_,
-            metric=self.metric,
+            metric=params["metric"],
+            n_axes=params["options"].n_axes,
             anchors=anchors,
             n_anchors=int(n_anchors),
-            n_nearest=self.n_nearest,
+            rule=self._weight_rule(),
             seed=self.seed_,
             collectives=collectives,
         )
+
+    def _weight_rule(self) -> WeightRule:
+        params = self._resolved()
+        return WeightRule(params["n_nearest"], params["options"].sigma, params["options"].gamma)
+
+    def _adapts_as_printed(self) -> bool:
+        options: FUCSMFOptions = self._options_in_effect()
+        return options.adapt > 0 and options.adaptation == "printed"
 
     def _supervise(self, codes: np.ndarray, must_link: Any, cannot_link: Any) -> Supervision:
         """Check labels and links; where there is no label, cluster the graph for pseudo-labels."""
@@ -338,6 +360,8 @@ class FUCSMF(Clusterer):
     def _solve(self, known: Supervision, start: np.ndarray | None = None) -> Solution:
         options: FUCSMFOptions = self._options_in_effect()
         solution = solve(self._graph, known, len(self.classes_), options, start)
+        if self._distances is not None:
+            return adapt_as_printed(self._graph, self._distances, known, solution, options)
         return adapt_graph(self._graph, known, solution, options) if options.adapt else solution
 
     def _label(self, known: Supervision, solution: Solution) -> None:
@@ -420,7 +444,15 @@ class FUCSMF(Clusterer):
         self.scaler_ = Scaler.from_state(values["scale"], below("scaler.", arrays))
         with unfilled():
             views = [AnchorView(*shape) for shape in values["views"]]
-        self.anchors_ = AnchorViews(self.scaler_, views, self.n_nearest)
+        self.anchors_ = AnchorViews(self.scaler_, views, self._weight_rule())
         load_arrays("anchors.", self.anchors_, arrays)
         self.names_ = {int(number): str(name) for number, name in values.get("names", [])}
         self._set_derived()
+
+
+def _usual_anchors(n_rows: int, most: int | str, *, every_row: bool) -> int:
+    """Return how many anchors a view gets where nobody says: as many as a preset has, or by the number of rows."""
+    few = n_rows if every_row else max(1, n_rows // 2)
+    if most != "auto":
+        return min(few, int(most))
+    return few if n_rows <= _EVERY_ROW else _MANY_ANCHORS

@@ -102,6 +102,8 @@ class GraphClustering(Clusterer):
         The merge tree; `labels_at` cuts it at any number of clusters.
     quality_ : Quality
         Modularity, normalised cut and block information of the partition.
+    scaler_ : Scaler
+        The scaling of each view; `modes_` names them.
     metric_ : MetricChoice or None
         The metric of a single view.
     history_ : list of dict
@@ -282,7 +284,7 @@ class GraphClustering(Clusterer):
 
     def _set_derived(self) -> None:
         """Set the attributes that follow from others."""
-        self.metric_ = self.index_.comparison.metric
+        self.scaler_, self.metric_ = self.index_.comparison.scaler, self.index_.comparison.metric
         self.cluster_stability_ = self.index_.calibration.stability
         inside = self.labels_[self.labels_ >= 0]
         self.cluster_sizes_ = np.bincount(inside, minlength=self.n_clusters_)

@@ -30,7 +30,7 @@ from coterie.methods.largemvc import fitting
 from coterie.methods.largemvc.features import ColumnFeatures, ConcatenatedFeatures, LandmarkFeatures
 from coterie.methods.largemvc.inputs import FeatureBatch, Inputs, Passes
 from coterie.methods.largemvc.network import UnfoldedNetwork
-from coterie.methods.largemvc.options import LargeMvCNetOptions
+from coterie.methods.largemvc.options import PRESETS, LargeMvCNetOptions
 from coterie.methods.largemvc.training import LargeMvCTask
 from coterie.methods.options import Options
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, flag, one_of, whole
@@ -73,6 +73,9 @@ class LargeMvCNet(DeepClusterer):
     ----------
     n_clusters : int or "auto", default=8
         Number of clusters; ``"auto"`` estimates it, as `coterie.choose_k` does.
+    preset : {"paper", "authors"}, optional
+        ``"paper"`` takes what the paper prints wherever a parameter is ``"auto"`` or an option was not given, and
+        ``"authors"`` what the released code does on a GPU.
     views : list or mapping, optional
         Column groups, when one 2-D array holds several views.
     scale : str, list or mapping, default="auto"
@@ -86,9 +89,11 @@ class LargeMvCNet(DeepClusterer):
         Layers of the network; without training, sweeps of block coordinate descent.
     noise : bool, default=True
         Whether rows of a view may be corrupt; False is the paper's AMvC-Net.
-    max_epochs : int, default=0
-        Epochs that train R, U and the thresholds. With none the network is exact block coordinate descent.
-    batch_size : int, default=1024
+    max_epochs : int or "auto", default="auto"
+        Epochs that train R, U and the thresholds. With none the network is exact block coordinate descent; ``"auto"``
+        is none, and 100 with a preset.
+    batch_size : int, "all" or "auto", default="auto"
+        Rows of a training step; ``"auto"`` is 1024, and all with a preset.
     options : LargeMvCNetOptions, optional
         Parameters of the paper and of our additions; None is ``LargeMvCNetOptions()``.
     checkpoint : path, optional
@@ -169,15 +174,17 @@ class LargeMvCNet(DeepClusterer):
 
     _takes_missing: ClassVar[bool] = True
     _options: ClassVar[type[Options]] = LargeMvCNetOptions
+    _presets: ClassVar[Mapping[str | None, Mapping[str, Any]]] = PRESETS
     _rules: ClassVar[Mapping[str, Rule]] = {
         "n_clusters": cluster_count(),
+        "preset": one_of(*PRESETS),
         "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
         "n_anchors": either(one_of("auto"), whole(1)),
         "n_neighbors": whole(1),
         "n_layers": whole(1),
         "noise": flag(),
-        "max_epochs": whole(0),
-        "batch_size": whole(1),
+        "max_epochs": either(one_of("auto"), whole(0)),
+        "batch_size": either(one_of("auto", "all"), whole(1)),
         "options": either(one_of(None), a_kind_of(LargeMvCNetOptions, "LargeMvCNetOptions")),
         "verbose": either(whole(0), flag()),
     }
@@ -186,14 +193,15 @@ class LargeMvCNet(DeepClusterer):
         self,
         n_clusters: int | str = 8,
         *,
+        preset: str | None = None,
         views: Any = None,
         scale: Any = "auto",
         n_anchors: int | str = "auto",
         n_neighbors: int = 10,
         n_layers: int = 2,
         noise: bool = True,
-        max_epochs: int = 0,
-        batch_size: int = 1024,
+        max_epochs: int | str = "auto",
+        batch_size: int | str = "auto",
         options: LargeMvCNetOptions | None = None,
         checkpoint: str | None = None,
         device: str = "auto",
@@ -201,6 +209,7 @@ class LargeMvCNet(DeepClusterer):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
+        self.preset = preset
         self.views = views
         self.scale = scale
         self.n_anchors = n_anchors
@@ -233,18 +242,20 @@ class LargeMvCNet(DeepClusterer):
         compared = self._compare(data, generator)
         graph = self._build_graph(compared, generator)
         initial = self._partition(compared, graph, generator)
-        passes = self._train(data, compared, initial)
+        passes = self._train(data, compared, initial, generator)
         rows = self._label(passes, compared, initial, generator)
         self._describe(rows, compared)
 
     def _compare(self, data: Views, generator: torch.Generator) -> ComparedSample:
         """Draw a sample, scale its views, and fit their features."""
-        sample = draw_sample(data, guard=self.noise, seed=self.seed_, generator=generator)
+        options = self._options_in_effect()
+        guard = self.noise and options.outliers
+        sample = draw_sample(data, guard=guard, seed=self.seed_, generator=generator)
         k = min(self.n_neighbors, len(sample.sound) - 1)
-        self.scaler_ = fit_scaler(sample, self.scale, data.names, k, generator)
+        self.scaler_ = fit_scaler(sample, self._resolved()["scale"], data.names, k, generator)
         scaled = scaled_rows(self.scaler_, sample.blocks, sample.sound)
         self.inputs_ = fitting.fit_inputs(
-            sample, scaled, self.scaler_, self.n_clusters_, self._options_in_effect(), generator
+            sample, scaled, self.scaler_, self.n_clusters_, options, generator
         ).to(resolve_device(self.device))
         batch = self.inputs_.prepare_scaled(scaled, sample.sound, sample.corrupt)
         return ComparedSample(sample, scaled, batch, k)
@@ -268,15 +279,17 @@ class LargeMvCNet(DeepClusterer):
         labels = agreed(labels, current_collectives())
         return InitialPartition(labels, share_inside(graph.matrix, labels, m))
 
-    def _train(self, data: Views, compared: ComparedSample, initial: InitialPartition) -> Passes:
+    def _train(
+        self, data: Views, compared: ComparedSample, initial: InitialPartition, generator: torch.Generator
+    ) -> Passes:
         """Initialise the network, train it for `max_epochs`, and sweep over all rows once per layer."""
         options, collectives = self._options_in_effect(), current_collectives()
         device = self.inputs_.idle.device
         self.network_ = self._build_network().to(device)
         labels = torch.from_numpy(initial.labels).to(device)
-        alpha = fitting.initialise(self.network_, compared.batch, labels, options)
+        alpha = fitting.initialise(self.network_, compared.batch, labels, options, generator)
         self.history_ = []
-        if self.max_epochs:
+        if self._resolved()["max_epochs"]:
             self._run_epochs(data, alpha, compared.sample.fingerprint())
         passes = Passes(self.inputs_, data, collectives)
         for layer in range(self.n_layers):
@@ -287,25 +300,28 @@ class LargeMvCNet(DeepClusterer):
         return passes
 
     def _build_network(self) -> UnfoldedNetwork:
+        options = self._options_in_effect()
         return UnfoldedNetwork(
             self.inputs_.widths,
             self._code_length(),
             self.n_layers,
             noise=self.noise,
-            per_view=self._options_in_effect().per_view_threshold,
+            per_view=options.per_view_threshold,
+            threshold=options.threshold,
+            unit_codes=options.unit_codes,
         )
 
     def _run_epochs(self, data: Views, alpha: float, checksum: int) -> None:
         """Train R, U and the thresholds by gradient steps."""
+        settings = self._resolved()
+        size = data.n_rows if settings["batch_size"] == "all" else settings["batch_size"]
         collectives, unscaled = current_collectives(), Scaler("none").fit(data)
-        batches = Batches(
-            data, unscaled, batch_size=self.batch_size, seed=self.seed_, collectives=collectives
-        )
+        batches = Batches(data, unscaled, batch_size=size, seed=self.seed_, collectives=collectives)
         loop = Loop(
-            LargeMvCTask(self.network_, self.inputs_, data, alpha, self._options_in_effect(), collectives),
+            LargeMvCTask(self.network_, self.inputs_, data, alpha, settings["options"], collectives),
             batches.epoch,
             per_epoch=batches.per_epoch,
-            max_epochs=self.max_epochs,
+            max_epochs=settings["max_epochs"],
             callbacks=self._watchers([data.n_rows, list(data.dims), checksum]),
             collectives=collectives,
         )
@@ -318,9 +334,9 @@ class LargeMvCNet(DeepClusterer):
         """Place the centres and calibrate the memberships on the sample, then label every row."""
         batch = compared.batch
         with torch.no_grad():
-            codes = self.network_(batch.rows, batch.present)[-1].unit_codes()
-        as_many = self._code_length() == self.n_clusters_
-        start = torch.from_numpy(initial.labels).to(codes.device) if as_many else None
+            codes = self.network_.places(self.network_(batch.rows, batch.present)[-1])
+        from_start = self.network_.unit_codes and self._code_length() == self.n_clusters_
+        start = torch.from_numpy(initial.labels).to(codes.device) if from_start else None
         self._centers = fitting.place_centers(codes, start, self.n_clusters_, generator=generator)
         self.tau_ = calibrated_tau(squared_distances(codes, self._centers), initial.inside)
         return fitting.label_rows(self.network_, passes, self._centers)

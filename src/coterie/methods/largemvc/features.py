@@ -99,7 +99,7 @@ def padded(rows: Rows, n_rows: int) -> Rows:
 
 
 class ColumnFeatures(nn.Module):
-    """The columns, divided by one number so that all views have the same weight (spec largemvc 2.6).
+    """The columns, divided by one number so that all views have the same weight (spec largemvc 2.6), or as they are.
 
     Examples
     --------
@@ -110,15 +110,16 @@ class ColumnFeatures(nn.Module):
 
     spread: Tensor
 
-    def __init__(self, n_columns: int) -> None:
+    def __init__(self, n_columns: int, *, balanced: bool = True) -> None:
         super().__init__()
-        self.width = n_columns
+        self.width, self.balanced = n_columns, balanced
         self.register_buffer("spread", torch.ones(()))
 
     @torch.no_grad()
     def fit(self, rows: Tensor) -> ColumnFeatures:
         """Set the mean norm from a sample of present rows."""
-        self.spread.copy_(row_size(rows))
+        if self.balanced:
+            self.spread.copy_(row_size(rows))
         return self
 
     def forward(self, rows: Tensor) -> Tensor:

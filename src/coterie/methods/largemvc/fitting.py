@@ -59,7 +59,7 @@ def fit_inputs(
         own = torch.from_numpy(np.flatnonzero(sample.sound[:, v]))
         own = own if len(own) else torch.arange(1)
         if options.features == "columns":
-            features.append(ColumnFeatures(rows.shape[1]).fit(rows[own]))
+            features.append(ColumnFeatures(rows.shape[1], balanced=options.balanced).fit(rows[own]))
             continue
         landmarks = LandmarkFeatures(landmark_count(options, n_clusters, len(own)), rows.shape[1])
         raw = torch.from_numpy(sample.blocks[v])
@@ -102,9 +102,15 @@ def kmeans_labels(batch: FeatureBatch, n_anchors: int, *, generator: torch.Gener
 
 
 def initialise(
-    network: UnfoldedNetwork, batch: FeatureBatch, labels: Tensor, options: LargeMvCNetOptions
+    network: UnfoldedNetwork,
+    batch: FeatureBatch,
+    labels: Tensor,
+    options: LargeMvCNetOptions,
+    generator: torch.Generator,
 ) -> float:
     """Set the anchors from a partition of the sample, (s,), and the thresholds; return alpha (spec 2.4, 2.5)."""
+    if options.random_layers:
+        network.represent.draw(generator)
     m = len(network.represent.mixing)
     members = F.one_hot(labels.long(), m).to(batch.present)
     anchors = []
@@ -126,7 +132,7 @@ def initialise(
         theta = torch.full_like(network.represent.raw_theta, max(alpha, _EPSILON))
         network.represent.raw_theta.copy_(inverse_softplus(theta))
         if network.noise is not None:
-            residuals = network.residuals(batch.rows, objective.code_step(mean, alpha), 0)
+            residuals = network.residuals(batch.rows, network.represent.step(mean, alpha), 0)
             rho = _quantiles(residuals, batch.present, options.noise_quantile).clamp(min=1e-6)
             network.noise.raw_rho.copy_(inverse_softplus(rho).expand_as(network.noise.raw_rho))
     return alpha
@@ -171,7 +177,7 @@ def sweep(network: UnfoldedNetwork, data: Passes, layer: int, *, alpha: float, f
 def place_centers(
     codes: Tensor, labels: Tensor | None, n_clusters: int, *, generator: torch.Generator
 ) -> Tensor:
-    """Return the k-means centres of unit codes, (c, m), started from a partition where there is one."""
+    """Return the k-means centres of codes, (c, m), started from a partition where there is one."""
     if labels is None:
         return kmeans(codes, n_clusters, generator=generator, n_init=10, quiet=True).centers
     means = cluster_means(codes, labels, n_clusters)
@@ -199,7 +205,7 @@ def encode(network: UnfoldedNetwork, data: Iterable[FeatureBatch], centers: Tens
         n_rows = len(batch.present)
         padded = batch.padded(-n_rows % FORWARD_ROWS).double()
         last = exact(padded.rows, padded.present)[-1]
-        distances = squared_distances(last.unit_codes(), places)
+        distances = squared_distances(network.places(last), places)
         yield Encoded(batch, *(x[:n_rows].float() for x in (last.codes, last.weights, distances)))
 
 

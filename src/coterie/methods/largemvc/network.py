@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -23,12 +24,19 @@ class RepresentModule(nn.Module):
 
     G is the mean over the present views of the codes they propose. With the initial R = 0 and U = I, both shared by
     the layers, a layer is the exact step of block descent. The paper thresholds each view and averages afterwards,
-    which can raise the objective (spec 3.1); `per_view` is that form.
+    which can raise the objective (spec 3.1); `per_view` is that form, and `threshold` names the printed threshold.
     """
 
-    def __init__(self, n_anchors: int, n_layers: int, theta: float = 0.1, per_view: bool = False) -> None:
+    def __init__(
+        self,
+        n_anchors: int,
+        n_layers: int,
+        theta: float = 0.1,
+        per_view: bool = False,
+        threshold: str = "non-negative",
+    ) -> None:
         super().__init__()
-        self.per_view = per_view
+        self.per_view, self.threshold = per_view, threshold
         self.residual = nn.Parameter(torch.zeros(n_anchors, n_anchors))
         self.mixing = nn.Parameter(torch.eye(n_anchors))
         self.raw_theta = nn.Parameter(inverse_softplus(torch.full((n_layers,), theta)))
@@ -45,9 +53,22 @@ class RepresentModule(nn.Module):
         carried, theta = codes @ self.residual, self.theta[layer]
         mean = objective.mean_present(proposals, present)
         if self.per_view:
-            steps = [objective.code_step(carried + proposal @ self.mixing, theta) for proposal in proposals]
+            steps = [self.step(carried + proposal @ self.mixing, theta) for proposal in proposals]
             return objective.mean_present(steps, present), mean
-        return objective.code_step(carried + mean @ self.mixing, theta), mean
+        return self.step(carried + mean @ self.mixing, theta), mean
+
+    def step(self, mean: Tensor, theta: Tensor | float) -> Tensor:
+        """Return what is above the threshold, (b, m)."""
+        if self.threshold == "non-negative":
+            return objective.code_step(mean, theta)
+        return objective.two_sided_step(mean, theta, F.selu if self.threshold == "selu" else torch.relu)
+
+    @torch.no_grad()
+    def draw(self, generator: torch.Generator) -> None:
+        """Draw R and U, as the layers of the released code start: uniform within 1 / sqrt(m)."""
+        bound = len(self.mixing) ** -0.5
+        for table in (self.residual, self.mixing):
+            table.copy_((2 * torch.rand(table.shape, generator=generator) - 1) * bound)
 
 
 class NoiseModule(nn.Module):
@@ -118,8 +139,8 @@ class Layer:
 class UnfoldedNetwork(nn.Module):
     """Layers of code and noise steps; the anchors of each layer are buffers.
 
-    `widths` are the numbers of features of the views. Without `noise` this is the paper's AMvC-Net; `per_view` is
-    that of `RepresentModule`.
+    `widths` are the numbers of features of the views. Without `noise` this is the paper's AMvC-Net; `per_view` and
+    `threshold` are those of `RepresentModule`. With `unit_codes` rows are placed by codes of unit norm.
     """
 
     def __init__(
@@ -130,10 +151,12 @@ class UnfoldedNetwork(nn.Module):
         *,
         noise: bool = True,
         per_view: bool = False,
+        threshold: str = "non-negative",
+        unit_codes: bool = True,
     ) -> None:
         super().__init__()
-        self.widths, self.n_layers = tuple(widths), n_layers
-        self.represent = RepresentModule(n_anchors, n_layers, per_view=per_view)
+        self.widths, self.n_layers, self.unit_codes = tuple(widths), n_layers, unit_codes
+        self.represent = RepresentModule(n_anchors, n_layers, per_view=per_view, threshold=threshold)
         self.noise = NoiseModule(n_layers, len(widths)) if noise else None
         for layer in range(n_layers + 1):
             for v, width in enumerate(widths):
@@ -151,11 +174,14 @@ class UnfoldedNetwork(nn.Module):
 
     def forward(self, rows: Sequence[Rows], present: Tensor, n_layers: int | None = None) -> list[Layer]:
         """Run the first `n_layers` layers, by default all, on rows (b, d) per view with a mask (b, v)."""
+        return list(islice(self.unfold(rows, present), n_layers))
+
+    def unfold(self, rows: Sequence[Rows], present: Tensor) -> Iterator[Layer]:
+        """Run the layers one by one; the anchors of a layer may be set until it is asked for."""
         norms = [squares(x) for x in rows]
         codes = present.new_zeros(len(present), len(self.represent.mixing))
         weights = torch.ones_like(present)
-        layers = []
-        for layer in range(self.n_layers if n_layers is None else n_layers):
+        for layer in range(self.n_layers):
             anchors = self.anchors(layer)
             projected = [scores(x, own) for x, own in zip(rows, anchors, strict=True)]
             proposals = [
@@ -171,8 +197,11 @@ class UnfoldedNetwork(nn.Module):
                 dim=1,
             )
             weights = self.noise(layer, residuals) if self.noise is not None else weights
-            layers.append(Layer(codes, weights, mean, residuals))
-        return layers
+            yield Layer(codes, weights, mean, residuals)
+
+    def places(self, layer: Layer) -> Tensor:
+        """Return what rows are clustered by, (b, m): codes of unit norm, or the codes of the layer as they are."""
+        return layer.unit_codes() if self.unit_codes else layer.codes
 
     def residuals(self, rows: Sequence[Rows], codes: Tensor, layer: int) -> Tensor:
         """Return |x - h P| of codes with the anchors of a layer, (b, v)."""

@@ -13,7 +13,7 @@ w/2 |r|^2 + const is an upper bound of the Huber loss, tight where w was compute
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -50,6 +50,20 @@ def code_step(mean: Tensor, alpha: Tensor | float) -> Tensor:
     return torch.relu(mean - alpha)
 
 
+def two_sided_step(mean: Tensor, theta: Tensor | float, activation: Callable[[Tensor], Tensor]) -> Tensor:
+    r"""Return the printed threshold :math:`\sigma(a - \theta) - \sigma(-a - \theta)` of Eq. 11.
+
+    With ReLU it is the proximal map of the absolute value, which forgets that codes are not negative; with SELU it is
+    none at all (spec 3.3).
+
+    Examples
+    --------
+    >>> two_sided_step(torch.tensor([-3.0, 0.5, 3.0]), 1.0, torch.relu)
+    tensor([-2.,  0.,  2.])
+    """
+    return activation(mean - theta) - activation(-mean - theta)
+
+
 def residuals(squares: Tensor, codes: Tensor, scores: Tensor, anchors: Tensor) -> Tensor:
     """Return the residual norm |x - h P| of each row, (b,), from |x|^2 and x P', without forming h P."""
     quadratic = (codes * (through_anchors(codes, anchors) - 2 * scores)).sum(1)
@@ -73,7 +87,7 @@ def objective(residuals: Tensor, codes: Tensor, present: Tensor, *, alpha: float
     `beta`, (v,), is infinite where there is no noise term.
     """
     fit = (present * huber(residuals, beta)).sum()
-    return fit + alpha * (present.sum(1) * codes.sum(1)).sum()
+    return fit + alpha * (present.sum(1) * codes.abs().sum(1)).sum()
 
 
 def anchor_sums(codes: Tensor, rows: Rows, weights: Tensor, present: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -15,6 +15,7 @@ from coterie.methods.largemvc import objective
 from coterie.methods.largemvc.inputs import Inputs
 from coterie.methods.largemvc.network import AnchorModule, UnfoldedNetwork
 from coterie.methods.largemvc.options import LargeMvCNetOptions
+from coterie.methods.largemvc.renewing import renewed_layers
 from coterie.store import below
 
 
@@ -22,8 +23,9 @@ class LargeMvCTask:
     """LargeMvC-Net as a task of the training loop (Alg. 1).
 
     The anchors are constant during an epoch: their sums accumulate while it runs, and the polar factors are taken at
-    its end, so no gradient passes through them (spec largemvc 3.7). The loss is J itself, or Eq. 14, which has no
-    term for noise or sparsity and drives both thresholds to their limits (spec 3.9).
+    its end, so no gradient passes through them (spec largemvc 3.7). With `renewed_anchors` each step takes its own
+    anchors (`renewing.renewed_layers`). The loss is J itself, or Eq. 14, which has no term for noise or sparsity and
+    drives both thresholds to their limits (spec 3.9).
     """
 
     def __init__(
@@ -37,7 +39,7 @@ class LargeMvCTask:
     ) -> None:
         self.network, self.inputs, self.views = network, inputs, views
         self.alpha, self.options, self.collectives = alpha, options, collectives
-        self.optimizer = Adam(network.parameters(), options.learning_rate)
+        self.optimizer = Adam(self._trained(), options.learning_rate)
         infinite = torch.full((len(network.widths),), torch.inf)
         # J is measured with the initial thresholds, so that learning cannot lower it by moving them.
         self.beta = infinite if network.noise is None else network.noise.rho[0].detach().clone()
@@ -52,9 +54,12 @@ class LargeMvCTask:
         """Return the loss of a batch, and add it to the anchors' sums."""
         present = None if self.views.present is None else self.views.present[batch.rows[batch.own]]
         features = self.inputs.prepare(batch.views, present)
-        layers = self.network(features.rows, features.present)
-        for module, layer in zip(self._modules, layers, strict=True):
-            module.add(layer.codes.detach(), features.rows, layer.weights.detach(), features.present)
+        if self._renews:
+            layers = renewed_layers(self.network, features.rows, features.present, self.collectives)
+        else:
+            layers = self.network(features.rows, features.present)
+            for module, layer in zip(self._modules, layers, strict=True):
+                module.add(layer.codes.detach(), features.rows, layer.weights.detach(), features.present)
         codes = layers[-1].codes
         residuals = self.network.residuals(features.rows, codes, self.network.n_layers)
         observed = self.collectives.sum(features.present.sum(0)).clamp(min=1)
@@ -71,10 +76,20 @@ class LargeMvCTask:
 
     def end_epoch(self, epoch: int) -> dict[str, float | str | int]:
         """Take the anchor step of all layers."""
-        for layer, module in enumerate(self._modules):
-            if not self.options.fixed_anchors:
+        if not (self.options.fixed_anchors or self._renews):
+            for layer, module in enumerate(self._modules):
                 self.network.set_anchors(layer + 1, module.step(self.collectives))
         return {"phase": "train"}
+
+    @property
+    def _renews(self) -> bool:
+        return self.options.renewed_anchors and not self.options.fixed_anchors
+
+    def _trained(self) -> list[Tensor]:
+        """Return the parameters that training moves."""
+        everything = self.network.named_parameters()
+        frozen = () if self.options.trained_thresholds else ("raw_theta", "raw_rho")
+        return [value for name, value in everything if not name.endswith(frozen)]
 
     def state(self) -> dict[str, Tensor]:
         """Return the network's parameters and anchors."""

@@ -55,18 +55,33 @@ class Clusters:
         )
 
 
+def first_labels(embeddings: Embeddings, n_clusters: int, generator: torch.Generator) -> Tensor:
+    """Return the labels of k-means on the consensus, the best of ten starts, (n,)."""
+    return nearest(
+        embeddings.consensus,
+        kmeans(embeddings.consensus, n_clusters, generator=generator, quiet=True).centers,
+    )[0]
+
+
 def moved_labels(embeddings: Embeddings, centers: Tensor, generator: torch.Generator) -> Tensor:
     """Return the labels of k-means on the consensus from given centres, with the numbers of those (spec 2.3)."""
     moved = kmeans(embeddings.consensus, len(centers), generator=generator, start=centers, quiet=True).centers
     return nearest(embeddings.consensus, match_centers(centers, moved))[0]
 
 
-def describe(embeddings: Embeddings, labels: Tensor, n_clusters: int) -> Clusters:
-    """Return the centres, widths and sizes of a partition."""
+def describe(
+    embeddings: Embeddings, labels: Tensor, n_clusters: int, generator: torch.Generator | None = None
+) -> Clusters:
+    """Return the centres, widths and sizes of a partition.
+
+    With a generator the centres of a view are those of a k-means of its own, which begins at the means (3.3).
+    """
     view_centers, widths, known = [], [], labels[embeddings.rows]
     for v, rows in enumerate(embeddings.views):
         own = embeddings.present[:, v]
         centers = cluster_means(rows[own], known[own], n_clusters)
+        if generator is not None and own.any():
+            centers = kmeans(rows[own], n_clusters, generator=generator, start=centers, quiet=True).centers
         view_centers.append(centers)
         widths.append(_widths(rows[own], known[own], centers))
     centers = cluster_means(embeddings.consensus, labels, n_clusters)
@@ -90,6 +105,13 @@ def _widths(rows: Tensor, labels: Tensor, centers: Tensor) -> Tensor:
     return torch.stack([part.median() if len(part) else usual for part in parts]).clamp(min=_LEAST_WIDTH)
 
 
+def own_similarity(consensus: Tensor, clusters: Clusters) -> Tensor:
+    """Return the cosine of all rows to the centre of their cluster, (n,) (Eq. 16)."""
+    centers = F.normalize(clusters.centers, dim=1)
+    pieces = zip(consensus.split(_PIECE), clusters.labels.split(_PIECE), strict=True)
+    return torch.cat([(part * centers[kind]).sum(1) for part, kind in pieces])
+
+
 def evidence_of_all(
     embeddings: Embeddings,
     clusters: Clusters,
@@ -106,9 +128,7 @@ def evidence_of_all(
     """
     n_rows = len(clusters.labels)
     votes, nearness = torch.zeros(n_rows), torch.zeros(n_rows)
-    centers = F.normalize(clusters.centers, dim=1)
-    pieces = zip(embeddings.consensus.split(_PIECE), clusters.labels.split(_PIECE), strict=True)
-    similarity = torch.cat([(part * centers[kind]).sum(1) for part, kind in pieces])
+    similarity = own_similarity(embeddings.consensus, clusters)
     for rows, numbers, weights in neighbours:
         for first in range(0, len(rows), _CHUNK):
             part = slice(first, first + _CHUNK)

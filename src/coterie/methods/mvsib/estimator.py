@@ -21,10 +21,10 @@ from coterie.methods.deep import TRAINING_RULES, StreamClusterer
 from coterie.methods.mvsib.compare import counted, draw_network, join_views, project_rows, scale_rows
 from coterie.methods.mvsib.graph import pair_rows, partition_rows
 from coterie.methods.mvsib.network import build_network, embed_batches
-from coterie.methods.mvsib.options import MVSIBOptions, MVSIBSettings
+from coterie.methods.mvsib.options import PRESETS, MVSIBOptions, MVSIBSettings
 from coterie.methods.mvsib.training import MVSIBTask, train
 from coterie.methods.options import Options
-from coterie.methods.params import Rule, a_kind_of, cluster_count, either, one_of, sizes, whole
+from coterie.methods.params import Rule, a_kind_of, cluster_count, either, one_of, real, sizes, whole
 from coterie.methods.run_setup import make_loop
 from coterie.nn.forward import FORWARD_ROWS
 from coterie.ops.array_builder import ArrayBuilder
@@ -49,24 +49,26 @@ class MVSIB(StreamClusterer):
     ----------
     n_clusters : int or "auto", default=8
         How many clusters to find; ``"auto"`` asks `coterie.choose_k`.
+    preset : {"paper"}, optional
+        ``"paper"`` takes what the paper prints wherever a parameter is ``"auto"`` or an option was not given.
     views : list or mapping, optional
         Column groups, when one 2-D array holds several views.
     scale : str, list or mapping, default="auto"
         Scaling of each view, one of ``"feature"``, ``"minmax"``, ``"sample"``, ``"none"``. ``"auto"`` takes the ones
         under which the views agree most on who is near whom.
-    hidden : sequence of int, default=(256,)
-        Widths of the encoders' hidden layers; the decoders mirror them.
-    n_code : int, default=64
-        Width d of the embeddings.
-    n_neighbors : int, default=10
-        Neighbours of each row in each view, at least 1.
+    hidden : sequence of int or "auto", default="auto"
+        Widths of the encoders' hidden layers; the decoders mirror them. ``"auto"`` is (256,).
+    n_code : int or "auto", default="auto"
+        Width d of the embeddings; ``"auto"`` is 64.
+    n_neighbors : int or "auto", default="auto"
+        Neighbours of each row in each view, at least 1; ``"auto"`` is 10.
     max_epochs : int or "auto", default="auto"
         Most passes over the data; training ends before when the clusters settle.
     batch_size : int, default=256
-    learning_rate : float, default=3e-3
-        Of Adam.
+    learning_rate : float or "auto", default="auto"
+        Of Adam; ``"auto"`` is 0.003.
     options : MVSIBOptions, optional
-        What the paper names; None is ``MVSIBOptions()``.
+        What the paper names, and what we add to it; None is ``MVSIBOptions()``.
     checkpoint : path, optional
         File to write the state to, every ten epochs, and to go on from when it is there.
     device : str, default="auto"
@@ -134,28 +136,32 @@ class MVSIB(StreamClusterer):
 
     _takes_missing: ClassVar[bool] = True
     _options: ClassVar[type[Options]] = MVSIBOptions
+    _presets: ClassVar[Mapping[str | None, Mapping[str, Any]]] = PRESETS
     _rules: ClassVar[Mapping[str, Rule]] = {
         "n_clusters": cluster_count(),
         "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
-        "hidden": sizes(),
-        "n_code": whole(1),
-        "n_neighbors": whole(1),
+        "preset": one_of(*PRESETS),
+        "hidden": either(one_of("auto"), sizes()),
+        "n_code": either(one_of("auto"), whole(1)),
+        "n_neighbors": either(one_of("auto"), whole(1)),
         "options": either(one_of(None), a_kind_of(MVSIBOptions, "MVSIBOptions")),
         **TRAINING_RULES,
+        "learning_rate": either(one_of("auto"), real(0, above=True)),
     }
 
     def __init__(
         self,
         n_clusters: int | str = 8,
         *,
+        preset: str | None = None,
         views: Any = None,
         scale: str = "auto",
-        hidden: Sequence[int] = (256,),
-        n_code: int = 64,
-        n_neighbors: int = 10,
+        hidden: Sequence[int] | str = "auto",
+        n_code: int | str = "auto",
+        n_neighbors: int | str = "auto",
         max_epochs: int | str = "auto",
         batch_size: int = 256,
-        learning_rate: float = 3e-3,
+        learning_rate: float | str = "auto",
         options: MVSIBOptions | None = None,
         checkpoint: str | None = None,
         device: str = "auto",
@@ -163,6 +169,7 @@ class MVSIB(StreamClusterer):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
+        self.preset = preset
         self.views = views
         self.scale = scale
         self.hidden = hidden
@@ -186,9 +193,11 @@ class MVSIB(StreamClusterer):
         batches = scale_rows(data, scaler, idle, settings.batch_size, self.seed_)
         network = draw_network(settings, batches, idle).to(resolve_device(self.device))
         rows = project_rows(batches, network)
-        pairs = pair_rows(data, reference, rows.batches, settings.options.n_partners)
-        initial = partition_rows(reference, pairs, data.n_rows, settings.n_clusters, seed=self.seed_)
-        task = MVSIBTask(network, settings, rows, pairs=pairs)
+        joined = pair_rows(data, reference, rows.batches, settings.options.n_partners)
+        initial = None
+        if settings.options.init == "graph":
+            initial = partition_rows(reference, joined, data.n_rows, settings.n_clusters, seed=self.seed_)
+        task = MVSIBTask(network, settings, rows, joined=joined)
         self.history_ = train(task, initial, self._watchers(rows.fingerprint()))
         self.scaler_, self.tau_ = scaler, 1.0
         self.view_agreement_ = view_agreement(reference.comparison, reference.joined)
@@ -218,8 +227,8 @@ class MVSIB(StreamClusterer):
             exemplars.add(distances)
             sample.add(distances[::step])
         self.labels_, self.exemplar_indices_ = labels.joined(), exemplars.numbers
-        if task.pairs is not None:
-            agreement = task.pairs.agreement(self.labels_)
+        if task.joined is not None:
+            agreement = task.joined.agreement(self.labels_)
             self.tau_ = calibrated_tau(torch.from_numpy(sample.joined()), agreement)
         for _, distances in self._distances(embeddings.consensus):
             own.add(log_memberships(distances, self.tau_).exp().amax(1))
@@ -232,7 +241,7 @@ class MVSIB(StreamClusterer):
         self.n_iter_ = len(self.history_)
         self.cluster_sizes_ = np.bincount(self.labels_, minlength=self.n_clusters_)
         self.network_.eval()
-        self._n_features_out = self.n_code
+        self._n_features_out = self.network_.centers.shape[1]
         self.cluster_centers_ = self.network_.centers.cpu().numpy()
         self.view_weights_ = self.network_.view_weights.detach().cpu().numpy()
 

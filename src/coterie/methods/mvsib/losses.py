@@ -11,7 +11,15 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from coterie.collectives import ALONE, Collectives, share_of
-from coterie.methods.mvsib import attraction, certainty, contrast, guarantees, minority, pushpull
+from coterie.methods.mvsib import (
+    attraction,
+    certainty,
+    contrast,
+    guarantees,
+    label_contrast,
+    minority,
+    pushpull,
+)
 from coterie.methods.mvsib.clusters import Clusters
 from coterie.methods.mvsib.network import Embedded
 from coterie.methods.mvsib.options import MVSIBOptions
@@ -219,11 +227,28 @@ class ClusterLosses:
         shares = certainty.memberships(squares, self.clusters.consensus_widths)
         return contrast.Members(self.labels, shares.gather(1, self.labels[:, None])[:, 0])
 
-    def hard(self, hard: Tensor) -> Tensor:
-        """Return the push and the pull on hard rows, the mean over views."""
-        losses = [self.batch.rows.consensus.new_zeros(())]
-        for rows, known, centers in self._hard_rows(hard):
-            losses += pushpull.push_pull(rows, known, centers, self.options.margin)
+    def of_rows(self, false: Tensor) -> Tensor:
+        """Return the printed contrast of rows, the mean over views; `false` are the decisions (b,) of a router."""
+        weights = label_contrast.label_weights(self.labels, false, self.options.false_mask)
+        rows, losses = self.batch.rows, []
+        for v, own in self.batch.views:
+            among = weights if own is None else weights[own][:, own]
+            view, consensus = _of(rows.views[v], own), _of(rows.consensus, own)
+            losses.append(label_contrast.label_contrast(view, consensus, among, self.options.tau))
+        return torch.stack(losses).mean()
+
+    def hard(self, decided: Tensor, weights: Tensor) -> Tensor:
+        """Return the push and the pull on decided rows, the mean over views; weights (b,) are 1 for hard rows."""
+        losses, options = [self.batch.rows.consensus.new_zeros(())], self.options
+        for chosen, known, v, centers in self._rows_of(decided):
+            losses += pushpull.push_pull(
+                self.batch.rows.views[v][chosen],
+                known,
+                centers,
+                options.margin,
+                weights=weights[chosen],
+                printed=options.printed,
+            )
         return torch.stack(losses).sum() / len(self.batch.views)
 
     @torch.no_grad()
@@ -231,19 +256,18 @@ class ClusterLosses:
         """Measure how fast push and pull separate hard rows from other clusters, once an epoch (Theorem C)."""
         if "separation_gain" in self.measured or self.n_clusters < 2:
             return
-        for rows, known, centers in self._hard_rows(hard):
+        for chosen, known, v, centers in self._rows_of(hard):
+            rows = self.batch.rows.views[v][chosen]
             self.measured.add(
                 "separation_gain", pushpull.separation_gain(rows, known, centers, self.options.margin)
             )
 
-    def _hard_rows(self, hard: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Yield for each view its hard rows, their clusters and the view's centres."""
-        rows = self.batch.rows
+    def _rows_of(self, asked: Tensor) -> Iterator[tuple[Tensor, Tensor, int, Tensor]]:
+        """Yield for each view the asked rows that have it, their clusters, the view and its centres."""
         for v, _ in self.batch.views:
-            chosen = (hard & rows.present[:, v]).nonzero()[:, 0]
+            chosen = (asked & self.batch.rows.present[:, v]).nonzero()[:, 0]
             if len(chosen):
-                centers = F.normalize(self.clusters.view_centers[v], dim=1)
-                yield rows.views[v][chosen], self.labels[chosen], centers
+                yield chosen, self.labels[chosen], v, F.normalize(self.clusters.view_centers[v], dim=1)
 
     def of_clusters(self, pseudo: contrast.Pseudo | None) -> Tensor:
         """Return the contrast of clusters, the mean over views."""
@@ -274,7 +298,8 @@ class ClusterLosses:
         drawn = []
         for c in numbers:
             own = consensus[self.labels == c]
-            spread = max(1.0, options.n_pseudo / len(own))
+            spread = options.n_pseudo / len(own)
+            spread = spread if options.printed else max(1.0, spread)
             rows = minority.pseudo_rows(own, options.n_pseudo, spread, generator)
             drawn.append(F.normalize(rows, dim=1))
             variance = minority.merged_variance(own.detach(), options.n_pseudo, spread)

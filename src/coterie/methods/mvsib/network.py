@@ -16,13 +16,11 @@ from coterie.collectives import share_of
 from coterie.data.batches import Batches
 from coterie.graph.projected import ProjectedRows
 from coterie.methods.mvsib.options import MVSIBSettings
+from coterie.methods.mvsib.trained_router import TrainedRouter
 from coterie.nn.autoencoder import initialise, mlp, mlp_pair
 from coterie.nn.forward import passes
 
 _LEAST = 1e-12
-
-AXES = 256
-"""Most principal axes of a view that its encoder takes."""
 
 
 class Embedded(NamedTuple):
@@ -36,7 +34,7 @@ class Embedded(NamedTuple):
 
 
 class MVSIBNetwork(nn.Module):
-    """An auto-encoder for each view, learnable weights of the views, an uncertainty head, and centres.
+    """An auto-encoder for each view, learnable weights of the views, an uncertainty head, centres, maybe a router.
 
     Parameters
     ----------
@@ -44,6 +42,8 @@ class MVSIBNetwork(nn.Module):
         Columns of the views.
     n_code : int
         d.
+    n_axes : int or None
+        Most principal axes of a view that its encoder takes; None is all columns.
 
     Attributes
     ----------
@@ -56,12 +56,23 @@ class MVSIBNetwork(nn.Module):
     centers: Tensor
     idle: Tensor
 
-    def __init__(self, dims: Sequence[int], hidden: Sequence[int], n_code: int, n_clusters: int) -> None:
+    def __init__(
+        self,
+        dims: Sequence[int],
+        hidden: Sequence[int],
+        n_code: int,
+        n_clusters: int,
+        n_axes: int | None,
+        *,
+        with_router: bool = False,
+    ) -> None:
         super().__init__()
-        self.projections = nn.ModuleList([ProjectedRows("euclidean", width, AXES) for width in dims])
+        projections = [ProjectedRows("euclidean", width, n_axes) for width in dims]
+        self.projections = nn.ModuleList(projections)
         with torch.random.fork_rng(devices=[]):  # layers draw from the global generator as they are made
-            couples = [mlp_pair(min(width, AXES), hidden, n_code) for width in dims]
+            couples = [mlp_pair(projection.n_seen, hidden, n_code) for projection in projections]
             self.uncertainty = mlp([n_code, max(1, n_code // 2), 1])
+            self.router = TrainedRouter() if with_router else None
         self.encoders = nn.ModuleList([encoder for encoder, _ in couples])
         self.decoders = nn.ModuleList([decoder for _, decoder in couples])
         self.view_logits = nn.Parameter(torch.zeros(len(dims)))
@@ -76,7 +87,8 @@ class MVSIBNetwork(nn.Module):
         for v, projection in enumerate(self.projections):
             own = sample[v][torch.from_numpy(present[:, v])]
             cast(ProjectedRows, projection).fit(own if len(own) else sample[v], generator)
-        for part in (*self.encoders, *self.decoders, self.uncertainty):
+        routers = [] if self.router is None else [self.router]
+        for part in (*self.encoders, *self.decoders, self.uncertainty, *routers):
             initialise(part, generator)
         return self
 
@@ -122,7 +134,15 @@ class MVSIBNetwork(nn.Module):
 
 def build_network(settings: MVSIBSettings, dims: Sequence[int]) -> MVSIBNetwork:
     """Return the network with all its buffers, untrained."""
-    return MVSIBNetwork(dims, settings.hidden, settings.n_code, settings.n_clusters)
+    options = settings.options
+    return MVSIBNetwork(
+        dims,
+        settings.hidden,
+        settings.n_code,
+        settings.n_clusters,
+        options.n_axes,
+        with_router=options.router == "trained",
+    )
 
 
 @torch.no_grad()

@@ -14,7 +14,7 @@ from coterie.methods.run_setup import RunSettings
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MVSIBOptions(TrainingOptions):
-    """What the paper names, for ``MVSIB(options=MVSIBOptions(tau=0.2))``.
+    """What the paper names, and what we add to it, for ``MVSIB(options=MVSIBOptions(tau=0.2))``.
 
     All losses but the contrast of rows are off by default: none of the others changed the accuracy. The
     specification has 0.1 for each, and for `false_mask`.
@@ -24,6 +24,22 @@ class MVSIBOptions(TrainingOptions):
     warmup : float, default=0.0
         Share of `max_epochs` that trains the encoders before there are clusters. Without a warm-up the learning rate
         is constant.
+    warmup_loss : {"contrast", "reconstruction"}, default="contrast"
+        What trains the encoders in the warm-up: the contrast of neighbours, or the paper's reconstruction alone
+        (Eq. 2).
+    init : {"graph", "kmeans"}, default="graph"
+        The initial labels: those of the views' joined graph, or k-means of the consensus after the warm-up, as in the
+        paper.
+    settle : bool, default=True
+        Whether training ends once the clusters have settled. False trains `max_epochs` at a constant learning rate.
+    n_axes : int or None, default=256
+        Most principal axes of a view that its encoder takes; None shows it all columns.
+    neighbors : {"inputs", "consensus"}, default="inputs"
+        Whose neighbours count: those of the views' joined graph, also as partners in a batch, or those of the
+        consensus and, for the routes, of each view's embeddings, found anew in each epoch, as in the paper.
+    equations : {"corrected", "printed"}, default="corrected"
+        Which form of the losses: ours, means over views, or the paper's, sums over views, with Eqs. 26, 32 and 44 as
+        printed and the centres of a view found by its own k-means.
     hold : float, default=1.0
         Share of the epochs with clusters in which the encoders are trained on the initial labels; then k-means of the
         consensus updates these in each epoch.
@@ -56,8 +72,9 @@ class MVSIBOptions(TrainingOptions):
         Mean uncertainties at which the gate begins to open and is open (Eq. 29).
     gate_window : bool, default=False
         Whether it closes again above, as the paper's text asks.
-    router : {"rule", "mlp"}, default="rule"
-        How false negatives are told from hard ones.
+    router : {"rule", "mlp", "trained"}, default="rule"
+        How false negatives are told from hard ones: by a rule, by a network that imitates it, or by the paper's
+        network, which the losses train.
     false_mode : {"denominator", "numerator", "both"}, default="denominator"
         Where the weight of false negatives acts: on repulsion, on attraction (Eq. 24), or on both.
     false_mask : float, default=1.0
@@ -73,6 +90,12 @@ class MVSIBOptions(TrainingOptions):
     """
 
     warmup: float = option(0.0, real(0, 1))
+    warmup_loss: str = option("contrast", one_of("contrast", "reconstruction"))
+    init: str = option("graph", one_of("graph", "kmeans"))
+    settle: bool = option(True, flag())
+    n_axes: int | None = option(256, either(one_of(None), whole(1)))
+    neighbors: str = option("inputs", one_of("inputs", "consensus"))
+    equations: str = option("corrected", one_of("corrected", "printed"))
     hold: float = option(1.0, real(0, 1))
     tau: float = option(0.2, real(0.025))
     n_partners: int = option(15, whole(1))
@@ -88,13 +111,54 @@ class MVSIBOptions(TrainingOptions):
     doubt_balance: float = option(0.5, real(0, 1))
     gate: tuple[float, float] = option((0.3, 0.7), rising())
     gate_window: bool = option(False, flag())
-    router: str = option("rule", one_of("rule", "mlp"))
+    router: str = option("rule", one_of("rule", "mlp", "trained"))
     false_mode: str = option("denominator", one_of("denominator", "numerator", "both"))
     false_mask: float = option(1.0, real(0, 1))
     control: bool = option(True, flag())
     margin: float = option(0.2, real(0))
     minority_ratio: float = option(0.5, real(0))
     n_pseudo: int = option(5, whole(2))
+
+    @property
+    def printed(self) -> bool:
+        """Whether the losses are those that the paper prints."""
+        return self.equations == "printed"
+
+
+PRESETS: Mapping[str | None, Mapping[str, Any]] = {
+    None: {"hidden": (256,), "n_code": 64, "n_neighbors": 10, "learning_rate": 3e-3},
+    # What the paper prints (3.3, 3.7, 4.4; Eqs. 2 to 52). It gives no widths of the layers, no alpha and beta, no
+    # beginning of the stages and no margin: those are the ones of its released code (spec 2.1), as are P and rho.
+    "paper": {
+        "scale": "minmax",
+        "hidden": (500, 500, 2000),
+        "n_code": 256,
+        "n_neighbors": 10,
+        "max_epochs": 300,
+        "learning_rate": 1e-4,
+        "options": MVSIBOptions(
+            warmup=2 / 3,
+            warmup_loss="reconstruction",
+            init="kmeans",
+            settle=False,
+            n_axes=None,
+            neighbors="consensus",
+            equations="printed",
+            hold=0.0,
+            tau=0.5,
+            cluster_weight=0.01,
+            row_weight=0.1,
+            doubt_weight=0.1,
+            hard_weight=0.1,
+            cross_weight=0.1,
+            minority_weight=1.0,
+            curriculum=(0.1, 0.2),
+            router="trained",
+            false_mode="numerator",
+            false_mask=0.1,
+        ),
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -142,6 +206,8 @@ class Curriculum:
     def needs_clusters(self) -> bool:
         """Whether a loss needs the places and the widths of the clusters, or predicted uncertainties."""
         options = self.options
+        if options.printed:
+            return True
         weights = (options.doubt_weight, options.hard_weight, options.cross_weight, options.minority_weight)
         return any(weight > 0 for weight in (*weights, options.cluster_weight)) or options.false_mask < 1
 

@@ -29,12 +29,27 @@ def separation(rows: Tensor, labels: Tensor, centers: Tensor) -> Separation:
     return Separation(own, other, centers[labels], centers[nearest])
 
 
-def push_pull(rows: Tensor, labels: Tensor, centers: Tensor, margin: float) -> tuple[Tensor, Tensor]:
+def push_pull(
+    rows: Tensor,
+    labels: Tensor,
+    centers: Tensor,
+    margin: float,
+    *,
+    weights: Tensor | None = None,
+    printed: bool = False,
+) -> tuple[Tensor, Tensor]:
     r"""Return the push and the pull on hard rows; zeros where there are none, or one cluster only.
 
     .. math:: \max(0, s^- - s^+ + m) \quad\text{and}\quad 1 - s^+
 
     The paper prints the push with the opposite sign, which drives rows from their own centre (M1).
+
+    Parameters
+    ----------
+    weights : Tensor of shape (h,), optional
+        What the rows count, 0 or 1; all by default.
+    printed : bool
+        Whether the push has the paper's sign.
 
     Examples
     --------
@@ -46,7 +61,11 @@ def push_pull(rows: Tensor, labels: Tensor, centers: Tensor, margin: float) -> t
         nothing = rows.sum() * 0
         return nothing, nothing
     cosines = separation(rows, labels, centers)
-    return (cosines.other - cosines.own + margin).clamp(min=0).mean(), (1 - cosines.own).mean()
+    gap = cosines.own - cosines.other if printed else cosines.other - cosines.own
+    counted = torch.ones_like(gap) if weights is None else weights
+    push, pull = (gap + margin).clamp(min=0), 1 - cosines.own
+    total = counted.detach().sum().clamp(min=1)
+    return (counted * push).sum() / total, (counted * pull).sum() / total
 
 
 @torch.no_grad()

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -20,8 +20,22 @@ from coterie.engine.loop import Callback, Record
 from coterie.engine.schedule import mixed_seed
 from coterie.engine.stopping import Settling
 from coterie.methods.mvsib import certainty, routing
-from coterie.methods.mvsib.clusters import Clusters, Embeddings, describe, evidence_of_all, moved_labels
+from coterie.methods.mvsib.clusters import (
+    Clusters,
+    Embeddings,
+    describe,
+    evidence_of_all,
+    first_labels,
+    moved_labels,
+    own_similarity,
+)
 from coterie.methods.mvsib.compare import EncoderInputs
+from coterie.methods.mvsib.consensus_graph import (
+    WHOLE_ROWS,
+    consensus_pairs,
+    consensus_places,
+    cross_view_evidence,
+)
 from coterie.methods.mvsib.graph import JoinedPairs
 from coterie.methods.mvsib.losses import (
     ClusterLosses,
@@ -34,10 +48,11 @@ from coterie.methods.mvsib.losses import (
 from coterie.methods.mvsib.network import Embedded, MVSIBNetwork, embed_batches
 from coterie.methods.mvsib.options import Curriculum, MVSIBSettings
 from coterie.methods.mvsib.routing import Evidence, Router
+from coterie.methods.mvsib.trained_router import decisions
 from coterie.methods.run_setup import make_loop
-from coterie.ops.cluster_statistics import count_and_sum
+from coterie.ops.cluster_statistics import cluster_means, count_and_sum
 from coterie.ops.distances import nearest
-from coterie.ops.distributed_rows import even_parts, gathered, joined_tables, of_share
+from coterie.ops.distributed_rows import agreed, even_parts, gathered, joined_tables, of_share
 from coterie.store import below
 
 _FEWEST = 10
@@ -47,12 +62,14 @@ _STREAM_MEMORY = 4
 _DESCRIBED = 100_000  # rows whose views give the centres and widths of clusters in each view
 
 
-def train(task: MVSIBTask, initial: Tensor, callbacks: Sequence[Callback] = ()) -> list[Record]:
-    """Train on initial labels (n,) until nearest centres and losses settle; return the history."""
-    settling = Settling(
-        task.epochs.total, task.batches.per_epoch, losses=_SETTLED_LOSS, window_steps=_WINDOW_STEPS
-    )
-    loop = make_loop(task, callbacks, settling=settling)
+def train(task: MVSIBTask, initial: Tensor | None, callbacks: Sequence[Callback] = ()) -> list[Record]:
+    """Train on initial labels (n,), or those of k-means after the warm-up, and return the history."""
+    settling = None
+    if task.options.settle:
+        settling = Settling(
+            task.epochs.total, task.batches.per_epoch, losses=_SETTLED_LOSS, window_steps=_WINDOW_STEPS
+        )
+    loop = make_loop(task, callbacks, settling=settling, constant=not task.options.settle)
     with loop:
         if task.labels is None:  # not resumed
             task.labels = initial
@@ -65,13 +82,13 @@ class MVSIBTask:
 
     Parameters
     ----------
-    pairs : JoinedPairs, optional
-        Neighbours, from which positives are drawn; without them a row is its own positive.
+    joined : JoinedPairs, optional
+        Neighbours in the joined graph of the views; without them, as in a stream, a row is its own positive.
 
     Attributes
     ----------
     labels : Tensor of shape (n,) or None
-        What the encoders are trained on; None takes those of the network's nearest centres, as in a stream.
+        What the encoders are trained on; None takes those of the network's nearest centres in a stream, else k-means.
     """
 
     def __init__(
@@ -80,9 +97,9 @@ class MVSIBTask:
         settings: MVSIBSettings,
         rows: EncoderInputs,
         *,
-        pairs: JoinedPairs | None = None,
+        joined: JoinedPairs | None = None,
     ) -> None:
-        self.network, self.settings, self.pairs = network, settings, pairs
+        self.network, self.settings, self.joined = network, settings, joined
         self.batches, self.projected, self.seed = rows.batches, rows.projected, rows.batches.seed
         self.options, self.epochs = settings.options, settings.epochs(self.batches.per_epoch)
         self.curriculum = Curriculum(self.epochs, self.options)
@@ -94,6 +111,9 @@ class MVSIBTask:
         self._routes_before = self.routes
         self._assigned: Tensor | None = None  # the nearest centres of all rows after the last epoch
         self._embeddings: Embeddings | None = None  # of all rows, until a batch is trained on
+        self._renews = joined is not None and self.options.neighbors == "consensus"
+        self._whole = self.batches.views.n_rows <= WHOLE_ROWS
+        self._renewed: JoinedPairs | None = None  # the graph of the consensus of all rows
         self._evidence: Evidence | None = None
         self._near = torch.zeros(0, dtype=torch.long)  # the nearest centres of rows in this epoch's batches
         self._sums = torch.zeros_like(network.centers)  # of the consensus in this epoch's batches
@@ -103,6 +123,11 @@ class MVSIBTask:
         self._router = _make_router(self.options.router, self.seed)
         self._idle = network.idle.tolist()
         self._measured = Measurements()
+
+    @property
+    def pairs(self) -> JoinedPairs | None:
+        """Neighbours from which every row of a batch gets a partner; the paper has no such pairs."""
+        return None if self._renews else self.joined
 
     # The loop's steps
 
@@ -115,10 +140,11 @@ class MVSIBTask:
             return
         if self._assigned is None or self.curriculum.needs_clusters:
             embeddings = self.embeddings()
-            if self.pairs is not None and self.curriculum.routes_rows(epoch):
-                assert self.clusters is not None
-                clusters = self.clusters.to(torch.device("cpu"))
-                self._evidence = evidence_of_all(embeddings, clusters, self._neighbours_of_all())
+            n_neighbors = self.settings.n_neighbors
+            if self._renews and self._whole:
+                self._renewed = consensus_pairs(embeddings.consensus, self.batches, n_neighbors)
+            if self.joined is not None and self.curriculum.routes_rows(epoch):
+                self._evidence = self._evidence_of(embeddings)
                 self._measured.add("mean_votes", self._evidence.votes)
         self._routes_before, self.routes = self.routes, torch.zeros_like(self.routes)
         self._embeddings, self._near = None, torch.zeros_like(self.labels_now)
@@ -127,6 +153,7 @@ class MVSIBTask:
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], None]:
         """Return the losses of the stage on rows and their positives."""
         options, stage = self.options, self.curriculum.stage(self._epoch)
+        reconstructs = stage == 0 and options.warmup_loss == "reconstruction"
         whole = batch.with_partners().distinct()
         rows = whole.rows
         present = torch.from_numpy(self.batches.views.present_rows(rows)).to(self.device)
@@ -134,15 +161,16 @@ class MVSIBTask:
         doubted = stage > 0 and self.curriculum.needs_clusters
         uncertainty = [self.network.predicted_doubt(mine.consensus)[:, None]] if doubted else []
         terms: dict[str, Tensor] = {}
-        if options.reconstruction_weight > 0:
-            part = options.reconstruction_weight * mine.present.sum() / present.sum()
+        weight = 1.0 if reconstructs else options.reconstruction_weight
+        if weight > 0:
+            part = weight * mine.present.sum() / present.sum()
             terms["reconstruction"] = part * self.network.reconstruction(mine)
-        near = torch.zeros(2, 0, dtype=torch.long)
-        if self.pairs is not None:
-            near = self.pairs.among(rows, share_of(len(rows), self.collectives))
+        if reconstructs:
+            return {"loss": terms["reconstruction"], **terms}, None
         tables = joined_tables([*mine.views, mine.consensus, *uncertainty], whole, self.collectives)
         n_views = len(mine.views)
         whole_batch = Embedded([], [], list(tables[:n_views]), tables[n_views], present)
+        near = self._near_in(rows, whole_batch.consensus.detach())
         embedded = EmbeddedBatch(whole_batch, near.to(self.device), self._idle, self.collectives)
         if stage == 0:
             terms["rows"] = options.row_weight * warmup_contrast(embedded, options.tau)
@@ -150,6 +178,15 @@ class MVSIBTask:
             self._follow(rows, tables[n_views].detach())
             terms |= self._cluster_terms(rows, embedded, tables[-1][:, 0] if doubted else None, stage)
         return {"loss": torch.stack(list(terms.values())).sum(), **terms}, None
+
+    def _near_in(self, rows: np.ndarray, consensus: Tensor) -> Tensor:
+        """Return the pairs of neighbours among the rows of a batch by their places in it, (2, m)."""
+        if self._renews and not self._whole:
+            return consensus_places(consensus, self.settings.n_neighbors)
+        pairs = self._renewed if self._renews else self.joined
+        if pairs is None:
+            return torch.zeros(2, 0, dtype=torch.long)
+        return pairs.among(rows, share_of(len(rows), self.collectives))
 
     def after_step(self, carried: None) -> None:
         """Do nothing."""
@@ -195,12 +232,19 @@ class MVSIBTask:
         if self._embeddings is None:
             self._embeddings = self.embed_all()
             if self.labels is None:
-                self.labels = nearest(self._embeddings.consensus, self.network.centers.cpu())[0]
+                self.labels = self._first_labels(self._embeddings)
             self._place_clusters(self._embeddings, self.labels)
         return self._embeddings
 
+    def _first_labels(self, embeddings: Embeddings) -> Tensor:
+        if self.joined is None:
+            return nearest(embeddings.consensus, self.network.centers.cpu())[0]
+        generator = torch.Generator().manual_seed(mixed_seed(self.seed, -4))
+        return agreed(first_labels(embeddings, self.settings.n_clusters, generator), self.collectives)
+
     def _place_clusters(self, embeddings: Embeddings, labels: Tensor) -> None:
-        self.clusters = describe(embeddings, labels, self.settings.n_clusters).to(self.device)
+        generator = torch.Generator().manual_seed(mixed_seed(self.seed, -5)) if self.options.printed else None
+        self.clusters = describe(embeddings, labels, self.settings.n_clusters, generator).to(self.device)
         self._move_centers(self.clusters.centers, self.clusters.sizes)
 
     def _move_centers(self, means: Tensor, sizes: Tensor) -> None:
@@ -210,7 +254,7 @@ class MVSIBTask:
         that lacks a cluster, must not carry its centre away.
         """
         centers, sizes = self.network.centers, sizes[:, None].to(means)
-        kept = _STREAM_MEMORY * sizes.mean() if self.pairs is None else sizes.new_zeros(())
+        kept = _STREAM_MEMORY * sizes.mean() if self.joined is None else sizes.new_zeros(())
         moved = (kept * centers + sizes * means) / (kept + sizes).clamp(min=1)
         centers.copy_(torch.where(sizes > 0, moved, centers))
 
@@ -244,10 +288,13 @@ class MVSIBTask:
 
     def _move_clusters(self) -> None:
         """Move the labels by k-means of the present consensus; clusters keep their numbers."""
-        embeddings = self.embeddings()
+        embeddings, labels, k = self.embed_all(), self.labels_now, self.settings.n_clusters
+        means = cluster_means(embeddings.consensus, labels, k).to(self.device)
+        self._move_centers(means, torch.bincount(labels, minlength=k).to(self.device))
         generator = torch.Generator().manual_seed(mixed_seed(self.seed, -2 - self._epoch))
         self.labels = moved_labels(embeddings, self.network.centers.cpu(), generator)
         self._place_clusters(embeddings, self.labels)
+        self._embeddings = embeddings
 
     @torch.no_grad()
     def judge(self, labels: Tensor, memberships: Tensor) -> tuple[Tensor, Tensor]:
@@ -256,26 +303,44 @@ class MVSIBTask:
         A row is as uncertain as the network, by its membership (n,) in the cluster of its label (n,), or its
         neighbours, by the share of them in other clusters, whichever is more.
         """
-        if self.pairs is None:
+        if self.joined is None:
             return 1 - memberships, torch.zeros_like(labels)
         embeddings = self.embeddings()
         clusters = describe(embeddings, labels, self.settings.n_clusters)
         evidence = evidence_of_all(embeddings, clusters, self._neighbours_of_all())
         uncertainty = torch.maximum(1 - memberships, (1 - evidence.votes) / 2)
-        return uncertainty, self._routes_of(uncertainty, evidence, self.options.uncertain, keep_all=True)
+        return uncertainty, self._routes_of(uncertainty, evidence, self.options.uncertain, keep_all=True)[0]
 
-    def _routes_of(self, uncertainty: Tensor, evidence: Evidence, share: float, *, keep_all: bool) -> Tensor:
-        """Return the routes (b,) of the most uncertain share of some rows, given the evidence of all of them."""
+    def _routes_of(
+        self, uncertainty: Tensor, evidence: Evidence, share: float, *, keep_all: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Return the routes of the most uncertain share of some rows, and how probably they are false, both (b,).
+
+        The evidence is that of all of these rows.
+        """
         chosen = certainty.most_uncertain(uncertainty, share)
-        false = torch.zeros(len(chosen))
-        rule = routing.false_negative_share if self._router is None else self._router
-        false[chosen] = rule(Evidence(*(values[chosen] for values in evidence)))
-        return routing.routes(false, chosen, keep_all)
+        rule = self.network.router or self._router or routing.false_negative_share
+        found = rule(Evidence(*(values[chosen] for values in evidence))).cpu()
+        false = torch.zeros(len(chosen)).masked_scatter(chosen, found)
+        return routing.routes(false.detach(), chosen, keep_all), false
+
+    def _evidence_of(self, embeddings: Embeddings) -> Evidence:
+        """Return the evidence for the labels of all rows, from the neighbours that count."""
+        assert self.clusters is not None
+        clusters = self.clusters.to(torch.device("cpu"))
+        if not self._renews:
+            return evidence_of_all(embeddings, clusters, self._neighbours_of_all())
+        similarity = own_similarity(embeddings.consensus, clusters)
+        if not self._whole:  # that of its neighbours follows in each batch
+            return Evidence(torch.zeros_like(similarity), similarity, torch.zeros_like(similarity))
+        return cross_view_evidence(
+            embeddings.views, embeddings.present, clusters.labels, similarity, self.settings.n_neighbors
+        )
 
     def _neighbours_of_all(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        assert self.pairs is not None
+        assert self.joined is not None
         for numbers in self.batches.shards:
-            yield (numbers, *self.pairs.neighbours(numbers))
+            yield (numbers, *self.joined.neighbours(numbers))
 
     @torch.no_grad()
     def embed_all(self) -> Embeddings:
@@ -312,58 +377,85 @@ class MVSIBTask:
         """
         curriculum, options = self.curriculum, self.options
         labels = self.labels_now[torch.from_numpy(rows)].to(self.device)
-        routes = torch.zeros(len(rows), dtype=torch.long, device=self.device)
-        if uncertainty is None:
+        routes, false = torch.zeros(len(rows), dtype=torch.long), torch.zeros(len(rows))
+        if uncertainty is None and not options.printed:
             pairs = plain_pairs(embedded, labels)
             return {"rows": options.row_weight * mean_contrasts(embedded, pairs, options.tau).rows}
         assert self.clusters is not None
+        assert uncertainty is not None
         losses = ClusterLosses(embedded, labels, self.clusters, options, self._measured)
         alike = {"doubt": options.doubt_weight * F.mse_loss(uncertainty, losses.doubt())}
         opening = certainty.gate(uncertainty.detach().mean(), *options.gate, options.gate_window)
         self._measured.add("gate", opening)
         routed = curriculum.routes_rows(self._epoch)
-        if routed:
-            routes = self._route(rows, uncertainty.detach(), stage)
+        if routed and self._evidence is not None:
+            evidence = self._evidence_in(self._evidence, rows, embedded.rows)
+            routes, false = self._route(rows, evidence, uncertainty.detach(), stage)
+        is_false, is_hard = (values.to(self.device) for values in decisions(false, routes))
+        routes = routes.to(self.device)
         pairs = losses.pairs(routes == routing.FALSE_NEGATIVE, opening, routed)
         cross_weight = options.cross_weight * curriculum.cross_gate(self._epoch) if stage == 3 else 0.0
-        contrasts = mean_contrasts(
-            embedded, pairs, options.tau, losses.members() if cross_weight > 0 else None
-        )
-        terms = {"rows": options.row_weight * contrasts.rows}
-        if cross_weight > 0:
-            terms["cross"] = cross_weight * contrasts.across
-        hard = routes == routing.HARD_NEGATIVE
-        losses.measure_separation(hard)
+        terms: dict[str, Tensor] = {}
+        if cross_weight > 0 or not options.printed:
+            members = losses.members() if cross_weight > 0 else None
+            contrasts = mean_contrasts(embedded, pairs, options.tau, members)
+            terms["rows"] = options.row_weight * contrasts.rows
+            terms |= {"cross": cross_weight * contrasts.across} if cross_weight > 0 else {}
+        if options.printed:
+            terms.pop("rows", None)
+            alike["rows"] = options.row_weight * losses.of_rows(is_false)
+        losses.measure_separation(routes == routing.HARD_NEGATIVE)
         if stage >= 2 and options.hard_weight > 0:
-            alike["hard"] = options.hard_weight * opening * losses.hard(hard)
+            decided = routes != routing.NO_ROUTE
+            alike["hard"] = options.hard_weight * opening * losses.hard(decided, is_hard)
         pseudo = losses.pseudo_rows(self._draws) if stage == 3 else None
         if options.cluster_weight > 0:
             alike["clusters"] = options.cluster_weight * losses.of_clusters(pseudo)
         if pseudo is not None:
             alike["minority"] = options.minority_weight * losses.of_small(pseudo)
-        return terms | even_parts(alike, self.collectives)
+        terms |= even_parts(alike, self.collectives)
+        return summed_over_views(terms, len(embedded.views)) if options.printed else terms
 
-    @torch.no_grad()
-    def _route(self, rows: np.ndarray, uncertainty: Tensor, stage: int) -> Tensor:
-        """Return the routes of the rows of a batch, and remember them."""
-        if self._evidence is None:
-            return torch.zeros(len(rows), dtype=torch.long, device=self.device)
+    def _evidence_in(self, evidence: Evidence, rows: np.ndarray, batch: Embedded) -> Evidence:
+        """Return the evidence of the rows of a batch, of which `evidence` has that of all rows."""
+        numbers = torch.from_numpy(rows)
+        if not self._renews or self._whole:
+            return Evidence(*(values[numbers] for values in evidence))
+        return cross_view_evidence(
+            [view.detach().cpu() for view in batch.views],
+            batch.present.cpu(),
+            self.labels_now[numbers],
+            evidence.similarity[numbers],
+            self.settings.n_neighbors,
+        )
+
+    def _route(
+        self, rows: np.ndarray, evidence: Evidence, uncertainty: Tensor, stage: int
+    ) -> tuple[Tensor, Tensor]:
+        """Return the routes of a batch and how probably its rows are false, both (b,); remember the routes."""
         share = self.options.uncertain
         if self.options.curriculum is not None:
             since = self._epoch - self.epochs.warmup
             share = certainty.uncertain_share(since, self.epochs.clusters, share)
-        numbers = torch.from_numpy(rows)
-        evidence = Evidence(*(values[numbers] for values in self._evidence))
-        routes = self._routes_of(uncertainty.cpu(), evidence, share, keep_all=stage == 3)
-        self.routes[numbers] = routes.to(torch.int8)
-        return routes.to(self.device)
+        routes, false = self._routes_of(uncertainty.cpu(), evidence, share, keep_all=stage == 3)
+        self.routes[torch.from_numpy(rows)] = routes.to(torch.int8)
+        return routes, false
 
     def _inputs(self, views: Sequence[np.ndarray]) -> list[Tensor]:
         rows = [torch.from_numpy(view).to(self.device) for view in views]
         return rows if self.projected else self.network.project(rows)
 
 
+def summed_over_views(terms: Mapping[str, Tensor], n_views: int) -> dict[str, Tensor]:
+    """Return losses that are means over the views as the sums that the paper has (Eqs. 46, 47 and 50).
+
+    Its contrast across rows is also that of the consensus, and its compensation of small clusters has no views.
+    """
+    counts = {"minority": 1, "cross": n_views + 1}
+    return {name: counts.get(name, n_views) * value for name, value in terms.items()}
+
+
 def _make_router(kind: str, seed: int) -> Router | None:
-    if kind == "rule":
+    if kind != "mlp":
         return None
     return Router(torch.Generator().manual_seed(mixed_seed(seed, -3)))

@@ -43,35 +43,38 @@ class PCX(StreamClusterer):
     ----------
     n_clusters : int or "auto", default=8
         How many clusters to find; ``"auto"`` asks `coterie.choose_k`.
-    preset : {"paper"}, optional
-        ``"paper"`` takes what the paper prints wherever a parameter is ``"auto"`` or an option was not given. It is
-        there for comparison: those settings lose clusters on most data.
+    preset : {"paper", "authors"}, optional
+        ``"paper"`` takes what the paper prints, and ``"authors"`` what its authors' code does, wherever a parameter
+        is ``"auto"`` or an option was not given. Both are there for comparison.
     views : list or mapping, optional
         Column groups, when one 2-D array holds several views. PCX concatenates views.
     scale : str, list or mapping, default="auto"
-        Scaling of each view, one of ``"feature"``, ``"minmax"``, ``"sample"``, ``"none"``. ``"auto"``
-        standardises columns of different units and leaves columns of one kind, such as pixels, as they are.
+        Scaling of each view, one of the modes of `coterie.data.Scaler`. ``"auto"`` takes the one of ``"none"``,
+        ``"feature"``, ``"minmax"`` and ``"log"`` under which halves of the columns agree most on who is near whom.
     metric : {"auto", "euclidean", "correlation", "whitened"}, default="auto"
         How rows are compared, by the encoder and in the search for neighbours. ``"auto"`` takes the one whose
         neighbours agree most, without any label.
     encoder : {"mlp", "conv"} or pair of torch modules, default="mlp"
         ``"conv"`` needs `image_shape`. A pair is an encoder, which maps (b, D) rows to (b, n_code) codes, and its
         decoder; both are copied, and their weights are where training starts.
-    hidden : sequence of int
-        Widths of the encoder's hidden layers; the decoder mirrors them.
+    hidden : sequence of int or "auto", default="auto"
+        Widths of the encoder's hidden layers; the decoder mirrors them. ``"auto"`` is 512 and 256, and 500, 500 and
+        2,000 with a preset.
     n_code : int, default=10
         Width of the code.
     image_shape : (height, width) or (channels, height, width), optional
         What the columns of a row are, for ``encoder="conv"`` and for reports.
     n_neighbors : int or "auto", default="auto"
         Nearest neighbours from which positives are drawn; 0 turns off everything that needs neighbours. ``"auto"`` is
-        15, and 0 with the paper's preset.
+        15, and 0 with a preset.
     max_epochs : int or "auto", default="auto"
         Most passes over the data: training ends when labels and the reconstruction error have settled. ``"auto"`` is
-        10, or as many as make 600 gradient steps.
-    batch_size : int, default=256
+        10, or as many as make 600 gradient steps; 1,000
+        with the paper's preset.
+    batch_size : int or "auto", default="auto"
+        ``"auto"`` is 256, and 512 with the authors' preset.
     learning_rate : float or "auto", default="auto"
-        Of Adam; ``"auto"`` is 0.001, and 0.0005 with the paper's preset.
+        Of Adam; ``"auto"`` is 0.001, and 0.0005 with a preset.
     options : PCXOptions, optional
         What the paper names, and what we add to it; None is ``PCXOptions()``.
     checkpoint : path, optional
@@ -145,12 +148,13 @@ class PCX(StreamClusterer):
         "scale": a_kind_of((str, list, tuple, Mapping), "a mode, or one for each view"),
         "metric": one_of("auto", *KINDS),
         "encoder": either(one_of("mlp", "conv"), a_kind_of((tuple, list), "a pair of torch modules")),
-        "hidden": sizes(),
+        "hidden": either(one_of("auto"), sizes()),
         "n_code": whole(1),
         "image_shape": either(one_of(None), sizes("two or three positive whole numbers")),
         "n_neighbors": either(one_of("auto"), whole(0)),
         "options": either(one_of(None), a_kind_of(PCXOptions, "PCXOptions")),
         **TRAINING_RULES,
+        "batch_size": either(one_of("auto"), whole(2)),
         "learning_rate": either(one_of("auto"), real(0, above=True)),
     }
 
@@ -163,12 +167,12 @@ class PCX(StreamClusterer):
         scale: str = "auto",
         metric: str = "auto",
         encoder: str | Sequence[nn.Module] = "mlp",
-        hidden: Sequence[int] = (512, 256),
+        hidden: Sequence[int] | str = "auto",
         n_code: int = 10,
         image_shape: Sequence[int] | None = None,
         n_neighbors: int | str = "auto",
         max_epochs: int | str = "auto",
-        batch_size: int = 256,
+        batch_size: int | str = "auto",
         learning_rate: float | str = "auto",
         options: PCXOptions | None = None,
         checkpoint: str | None = None,
@@ -244,9 +248,8 @@ class PCX(StreamClusterer):
     def _codes_and_distances(self, X: Any) -> Iterator[tuple[Tensor, Tensor]]:
         check_is_fitted(self)
         data = self._check_input(X, reset=False)
-        yield from encode_batches(
-            self.network_, Batches(data, self.scaler_, batch_size=self.batch_size, seed=0)
-        )
+        batches = Batches(data, self.scaler_, batch_size=self._resolved()["batch_size"], seed=0)
+        yield from encode_batches(self.network_, batches)
 
     # Saving
 

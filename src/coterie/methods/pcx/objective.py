@@ -111,6 +111,25 @@ def centroid_step(centroids: Tensor, counts: Tensor, sums: Tensor, memory: float
     return torch.where(counts[:, None] > 0, kappa * centroids + (1 - kappa) * means, centroids)
 
 
+def average_of_sums(
+    centroids: Tensor, sizes: Tensor, counts: Tensor, sums: Tensor, *, memory: float, epsilon: float
+) -> tuple[Tensor, Tensor]:
+    """Return the centroids and sizes when moving averages of sums and counts are kept apart.
+
+    The authors' code does so, and smooths sizes in place: mu_k = m_k / alpha_k, m_k <- kappa m_k + (1 - kappa) s_k
+    (spec 7). So m_k is mu_k alpha_k of the step before, and mu_k itself while sizes are zero.
+
+    Examples
+    --------
+    >>> one = torch.ones(1)
+    >>> average_of_sums(one[:, None], one, one, torch.tensor([[3.0]]), memory=0.5, epsilon=0.0)
+    (tensor([[2.]]), tensor([1.]))
+    """
+    totals = torch.where(sizes > 0, sizes, 1)[:, None] * centroids
+    smooth = smooth_sizes(size_step(sizes, counts, memory), epsilon)
+    return (memory * totals + (1 - memory) * sums) / smooth[:, None], smooth
+
+
 def size_step(sizes: Tensor, counts: Tensor, memory: float) -> Tensor:
     """Return alpha_k <- kappa alpha_k + (1 - kappa) n_k, Eq. 13 in batch counts (spec 3.6).
 
@@ -134,8 +153,8 @@ def smooth_sizes(sizes: Tensor, epsilon: float) -> Tensor:
     return (sizes + epsilon) * total / (total + epsilon * len(sizes))
 
 
-def size_weights(sizes: Tensor, epsilon: float, bounds: tuple[float, float] = (0.1, 10.0)) -> Tensor:
-    """Return 1 / omega_k of Eq. 10, with smoothed sizes and kept within bounds.
+def size_weights(sizes: Tensor, epsilon: float) -> Tensor:
+    """Return 1 / omega_k of Eq. 10, with smoothed sizes.
 
     Examples
     --------
@@ -143,4 +162,4 @@ def size_weights(sizes: Tensor, epsilon: float, bounds: tuple[float, float] = (0
     tensor([1., 1.])
     """
     smooth = smooth_sizes(sizes, epsilon)
-    return (smooth.mean() / smooth).clamp(*bounds)
+    return smooth.mean() / smooth

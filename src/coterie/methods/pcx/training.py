@@ -165,6 +165,8 @@ class PCXTask:
         distances = self.network.distances(codes)
         labels, holds = self._labels(batch.rows, distances), self._keeps_initial()
         centroids = of_share(self.network.centroids[labels], batch)
+        if self.options.straight_through:
+            centroids = own + (centroids - own).detach()
         decoded = self.network.decode(own, centroids, self._noise_like(codes, batch))
         terms = {"reconstruction": self._reconstruction(self.tensor(batch.views), decoded, batch)}
         if positives is not None:
@@ -188,11 +190,21 @@ class PCXTask:
         """Move the centroids (Eq. 6 and 7) and the sizes (Eq. 13)."""
         network, options = self.network, self.options
         counts, sums = count_and_sum(carried.codes, carried.labels, self.settings.n_clusters)
-        if not options.fixed_centroids:
-            network.centroids.copy_(
-                objective.centroid_step(network.centroids, counts, sums, self._memory(counts))
+        if options.centroid_update == "sums":
+            centroids, sizes = objective.average_of_sums(
+                network.centroids,
+                network.sizes,
+                counts,
+                sums,
+                memory=options.memory,
+                epsilon=options.smoothing,
             )
-        network.sizes.copy_(objective.size_step(network.sizes, counts, options.memory))
+        else:
+            centroids = objective.centroid_step(network.centroids, counts, sums, self._memory(counts))
+            sizes = objective.size_step(network.sizes, counts, options.memory)
+        if not options.fixed_centroids:
+            network.centroids.copy_(centroids)
+        network.sizes.copy_(sizes)
         self._idle = torch.where(counts > 0, 0, self._idle + 1)
 
     def end_epoch(self, epoch: int) -> dict[str, float | str | int]:
@@ -265,7 +277,8 @@ class PCXTask:
         centroids = self.network.centroids
         bound = math.sqrt(6 / sum(centroids.shape))
         centroids.copy_(torch.rand(centroids.shape, generator=generator) * 2 * bound - bound)
-        self.network.sizes.fill_(self.settings.batch_size / self.settings.n_clusters)
+        apart = self.options.centroid_update == "sums"  # counts of the authors' code start at zero
+        self.network.sizes.fill_(0 if apart else self.settings.batch_size / self.settings.n_clusters)
         self.started = True
 
     def encode_all(self) -> Tensor:
@@ -311,12 +324,13 @@ class PCXTask:
         return batch.part * error
 
     def _noise_like(self, codes: Tensor, batch: Batch) -> Tensor | None:
-        """Return noise of `code_noise` standard deviations of the codes, for the rows of this process, or None."""
+        """Return noise of size `code_noise`, relative to the codes or not, for the rows of this process, or None."""
         if self.options.code_noise == 0:
             return None
         noise = torch.randn(codes.shape, generator=self._noise, device=self.device)
-        size = self.options.code_noise * codes.detach().std(0, correction=0).mean()
-        return of_share(noise * size, batch)
+        if self.options.relative_weights:
+            noise = noise * codes.detach().std(0, correction=0).mean()
+        return of_share(self.options.code_noise * noise, batch)
 
     @torch.no_grad()
     def _track(self, clustering: Tensor, distances: Tensor) -> None:

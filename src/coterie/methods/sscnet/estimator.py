@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +24,7 @@ from coterie.graph.metric import KINDS, MetricChoice
 from coterie.methods.deep import TRAINING_RULES, StreamClusterer
 from coterie.methods.options import Options
 from coterie.methods.params import Rule, a_kind_of, cluster_count, either, one_of, sizes, whole
-from coterie.methods.run_setup import ComparedRows, compare_rows, make_loop
+from coterie.methods.run_setup import ComparedRows, compare_rows
 from coterie.methods.sscnet import dictionaries
 from coterie.methods.sscnet.network import (
     Modules,
@@ -35,7 +35,7 @@ from coterie.methods.sscnet.network import (
     predict_rows,
 )
 from coterie.methods.sscnet.options import SSCNetOptions, SSCNetSettings
-from coterie.methods.sscnet.training import SSCNetTask, partition_landmarks, train
+from coterie.methods.sscnet.training import SSCNetTask, train
 from coterie.ops.array_builder import ArrayBuilder
 from coterie.ops.cluster_statistics import NearestRows
 from coterie.ops.distances import squared_distances
@@ -47,9 +47,10 @@ from coterie.store import versions
 class SSCNet(StreamClusterer):
     """Subspace clustering by learned sparse codes, a spectral embedding of landmarks, and a classifier.
 
-    Blocks of unrolled linearised ADMM code each row by a few atoms of a learned dictionary. A graph of landmarks has
-    a spectral embedding, by descent over orthonormal columns, and clusters. A small network learns the embedding and
-    the cluster of any row, so that a new row needs one forward pass and no graph.
+    The partition of the rows' kNN graph gives the initial clusters. Then blocks of unrolled linearised ADMM learn to
+    code each row by a few atoms of a dictionary. A graph of landmarks has a spectral embedding, by descent over
+    orthonormal columns, and a small network learns the place in it and the cluster of any row, so that a new row
+    needs one forward pass and no graph. All are trained together until nothing moves.
 
     Parameters
     ----------
@@ -58,8 +59,8 @@ class SSCNet(StreamClusterer):
     views : list or mapping, optional
         Column groups, when one 2-D array holds several views. SSCNet concatenates views.
     scale : str, list or mapping, default="auto"
-        Scaling of each view, one of ``"feature"``, ``"minmax"``, ``"sample"``, ``"none"``. ``"auto"``
-        standardises columns of different units and leaves columns of one kind, such as pixels, as they are.
+        Scaling of each view, one of the modes of `coterie.data.Scaler`. ``"auto"`` takes the one of ``"none"``,
+        ``"feature"``, ``"minmax"`` and ``"log"`` under which halves of the columns agree most on who is near whom.
     metric : {"auto", "euclidean", "correlation", "whitened"}, default="auto"
         How rows are compared and what is coded. ``"auto"`` takes the one whose neighbours agree most.
     dictionary : {"linear", "mlp", "conv"}, default="linear"
@@ -73,11 +74,13 @@ class SSCNet(StreamClusterer):
     n_landmarks : int, default=1500
         Rows whose graph is cut; at most all rows.
     n_neighbors : int, default=15
-        Nearest neighbours from which positives are drawn; 0 turns off the contrast and the initial partition.
+        Nearest neighbours by which the metric is chosen and memberships are calibrated, and from which positives
+        are drawn; 0 turns off everything that needs neighbours.
     max_epochs : int or "auto", default="auto"
-        Passes over the data, the warm-up included. ``"auto"`` gives every data set enough gradient steps.
+        Most passes over the data: training ends when labels and codes have settled. ``"auto"`` is 10, or as many as
+        make 600 gradient steps.
     batch_size : int, default=256
-    learning_rate : float, default=1e-3
+    learning_rate : float, default=3e-3
         Of Adam.
     options : SSCNetOptions, optional
         What the paper names, and what we add to it; None is ``SSCNetOptions()``.
@@ -138,8 +141,8 @@ class SSCNet(StreamClusterer):
     Notes
     -----
     The method is that of "SSCNet: learning-based subspace clustering" with the landmarks of our specification: the
-    printed embedding of each batch cannot be compared with another's. The neighbour contrast, the choice of the
-    metric and the initial partition are ours. In `partial_fit` the landmarks stay the same rows, and label the new
+    printed embedding of each batch cannot be compared with another's. The initial partition, the choice of the metric
+    and the neighbour contrast are ours. In `partial_fit` the landmarks stay the same rows, and label the new
     ones. The page on SSCNet in the documentation has the equations, the corrections and the measurements behind the
     defaults.
 
@@ -186,7 +189,7 @@ class SSCNet(StreamClusterer):
         n_neighbors: int = 15,
         max_epochs: int | str = "auto",
         batch_size: int = 256,
-        learning_rate: float = 1e-3,
+        learning_rate: float = 3e-3,
         options: SSCNetOptions | None = None,
         checkpoint: str | None = None,
         device: str = "auto",
@@ -228,8 +231,8 @@ class SSCNet(StreamClusterer):
         modules = draw_modules(settings, rows).to(resolve_device(self.device))
         axes = rows.axes(modules.network.projection.space)
         graph = rows.search_neighbours(axes, settings.n_neighbors)
-        initial = partition_landmarks(modules.network, rows.batches, settings, self.seed_)
-        task = SSCNetTask(modules, settings, rows.batches, pairs=graph, seed=self.seed_)
+        initial = rows.partition(axes, settings.n_clusters) if settings.options.init == "graph" else None
+        task = SSCNetTask(modules, settings, rows.batches, graph=graph, seed=self.seed_)
         self.history_ = train(task, initial, self._watchers(rows.fingerprint()))
         self._label(task, rows)
         self._describe()
@@ -239,11 +242,8 @@ class SSCNet(StreamClusterer):
         rows = compare_rows(data, settings, seed, scaler=self.scaler_, metric=self.metric_)
         axes = rows.axes(self.modules_.network.projection.space)
         graph = rows.search_neighbours(axes, settings.n_neighbors)
-        task = SSCNetTask(self.modules_, settings, rows.batches, pairs=graph, seed=seed)
-        loop = make_loop(task)
-        loop.run()
-        task.refresh()
-        self._continue_history(loop.history)
+        task = SSCNetTask(self.modules_, settings, rows.batches, graph=graph, seed=seed)
+        self._continue_history(train(task, None))
         self._label(task, rows)
         self._describe()
 
@@ -315,8 +315,10 @@ class SSCNet(StreamClusterer):
         return self.modules_.named()
 
     def _build_modules(self, values: Mapping[str, Any]) -> None:
+        settings = SSCNetSettings.of(self._resolved())
+        options = settings.options.set_params(n_code=values.get("n_code", 10))  # the default of files without
         settings, self.metric_ = (
-            SSCNetSettings.of(self._resolved()),
+            replace(settings, options=options),
             MetricChoice.from_values(values["metric"]),
         )
         self.modules_ = build_modules(settings, self.metric_.kind, self.n_features_in_, values["landmarks"])
@@ -324,7 +326,12 @@ class SSCNet(StreamClusterer):
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         values, arrays = super()._pack()
         landmarks = len(self.modules_.landmarks.rows)
-        return values | {"metric": self.metric_.as_values(), "landmarks": landmarks}, arrays
+        own = {"metric": self.metric_.as_values(), "landmarks": landmarks, "n_code": self._n_features_out}
+        return values | own, arrays
+
+    def _unpack(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        before = {"network.code_spread": np.ones((), dtype=np.float32)}  # of files without
+        super()._unpack(values, before | arrays)
 
 
 @dataclass(frozen=True)
@@ -366,7 +373,7 @@ def membership_tau(task: SSCNetTask, sample: Tensor, labels: np.ndarray) -> floa
 
     A classifier of its own pseudo-labels is overconfident; the share of neighbours in one cluster can be checked.
     """
-    if task.pairs is None:
+    if task.graph is None:
         return 1.0
     logits = predict_rows(task.network, sample.to(task.device)).logits
-    return calibrated_tau(-logits, task.pairs.agreement(labels))
+    return calibrated_tau(-logits, task.graph.agreement(labels))

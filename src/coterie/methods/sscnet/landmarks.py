@@ -15,7 +15,7 @@ from coterie.methods.sscnet.affinity import fixed_laplacian, islands, knn_affini
 from coterie.ops.cluster_statistics import cluster_means
 from coterie.ops.distances import closest, nearest
 from coterie.ops.kmeans import kmeans, match_centers
-from coterie.ops.stiefel import bottom_space, random_start
+from coterie.ops.stiefel import bottom_space, nearest_orthonormal, random_start
 
 _FIRST_LAYERS = 300
 _SETTLED = 1e-4
@@ -125,19 +125,30 @@ class Landmarks(nn.Module):
             self.cut(kmeans(self.places(), k, generator=generator, quiet=True).centers)
             return refresh
         self.take(labels)
-        nearer = nearest(self.places(), self.centers)[0]
-        return replace(refresh, changed=float((nearer != labels).double().mean()))
+        return replace(refresh, changed=self._astray())
 
     @torch.no_grad()
-    def refresh(self, compared: Tensor, n_layers: int, generator: torch.Generator) -> Refresh:
-        """Embed the graph of features (n, f) from the last columns and move the clusters; they keep their numbers."""
+    def refresh(
+        self, compared: Tensor, n_layers: int, generator: torch.Generator, *, move: bool = False
+    ) -> Refresh:
+        """Embed the graph of features (n, f) from the last columns.
+
+        The labels stay, and `changed` is as in `start`; or k-means moves them, and clusters keep their numbers.
+        """
         refresh = self._embed(compared, self.columns, n_layers)
+        if not move:
+            self.take(self.labels)
+            return replace(refresh, changed=self._astray())
         moved = kmeans(
             self.places(), len(self.centers), generator=generator, start=self.centers, quiet=True
         ).centers
         before = self.labels.clone()
         self.cut(match_centers(self.centers, moved))
         return replace(refresh, changed=float((self.labels != before).double().mean()))
+
+    def _astray(self) -> float:
+        """Return the share of landmarks that are nearer to the centre of another cluster."""
+        return float((nearest(self.places(), self.centers)[0] != self.labels).double().mean())
 
     @torch.no_grad()
     def cut(self, centers: Tensor) -> None:
@@ -150,6 +161,15 @@ class Landmarks(nn.Module):
         """Take known labels, and the means of their places as centres."""
         self.centers.copy_(cluster_means(self.places(), labels, len(self.centers)))
         self.labels.copy_(labels)
+
+    @torch.no_grad()
+    def turn(self, places: Tensor) -> None:
+        """Rotate the columns so that the landmarks come nearest to other places (n, k).
+
+        A graph has its bottom eigenvectors up to a rotation (spec sscnet E14).
+        """
+        self.columns.copy_(self.columns @ nearest_orthonormal(self.columns.T @ places))
+        self.take(self.labels)
 
     @torch.no_grad()
     def votes(self, compared: Tensor) -> Votes:

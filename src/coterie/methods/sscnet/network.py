@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from coterie.data.batches import Batches
 from coterie.graph.projected import ProjectedRows
 from coterie.methods.run_setup import ComparedRows, check_image_shape
-from coterie.methods.sscnet.blocks import Coded, SparseCoder
-from coterie.methods.sscnet.dictionaries import make_dictionary
+from coterie.methods.sscnet.blocks import SparseCoder
+from coterie.methods.sscnet.dictionaries import LinearDictionary, make_dictionary
 from coterie.methods.sscnet.landmarks import Landmarks
 from coterie.methods.sscnet.options import SSCNetSettings
 from coterie.nn.autoencoder import initialise, mlp
@@ -26,10 +26,14 @@ from coterie.ops.stiefel import EigenLayers
 AXES = 256
 """Most principal axes that are coded; a convolutional dictionary codes all columns."""
 
-_EMBED = (512, 256)
+HIDDEN = (512, 256)
+"""Widths of the hidden layers from a code to its embedding."""
+
 _SPECTRAL = (64, 64)
 _CLASSIFY = 32
 _BATCH_LAYERS = 3
+_SPREAD_ROWS = 1024
+_LEAST_SPREAD = 1e-12
 
 
 class SSCNetwork(nn.Module):
@@ -51,26 +55,28 @@ class SSCNetwork(nn.Module):
         spec 2.8: as a map of the code it means the same in every batch).
     classify : Module
         (b, k) places to (b, k) logits.
-    spread : Tensor of shape ()
-        Standard deviation of the embedding at the initial partition: contrast makes it large, and `spectral` learns
-        best from inputs of unit variance.
+    spread, code_spread : Tensor of shape ()
+        Standard deviations of the embedding and of the codes before training: maps learn best from inputs of unit
+        variance, and the first codes are a hundredth as large as the rows.
     """
 
     spread: Tensor
+    code_spread: Tensor
 
     def __init__(
         self, projection: ProjectedRows, coder: SparseCoder, n_embedding: int, n_clusters: int
     ) -> None:
         super().__init__()
         self.projection, self.coder = projection, coder
-        self.embed = mlp([coder.dictionary.n_atoms, *_EMBED, n_embedding])
+        self.embed = mlp([coder.dictionary.n_atoms, *HIDDEN, n_embedding])
         self.spectral = mlp([n_embedding, *_SPECTRAL, n_clusters])
         self.classify = mlp([n_clusters, _CLASSIFY, n_clusters])
         self.register_buffer("spread", torch.ones(()))
+        self.register_buffer("code_spread", torch.ones(()))
 
-    def code(self, x: Tensor) -> Coded:
-        """Return the sparse codes of rows."""
-        return self.coder(self.projection(x))
+    def embedding(self, codes: Tensor) -> Tensor:
+        """Return the embedding (b, p) of codes (b, m)."""
+        return self.embed(codes / self.code_spread)
 
     def place(self, embedded: Tensor) -> Tensor:
         """Return the (b, k) places of embedded rows (b, p) among the bottom eigenvectors."""
@@ -123,9 +129,25 @@ def draw_modules(settings: SSCNetSettings, rows: ComparedRows) -> Modules:
     network = modules.network
     projected = network.projection.fit(sample, generator)(sample)
     network.coder.prepare(projected, settings.options.sparsity, generator)
+    with torch.no_grad():
+        network.code_spread.copy_(_spread(network.coder.codes(projected[:_SPREAD_ROWS])))
     for part in (network.embed, network.spectral, network.classify):
         initialise(part, generator)
     return modules
+
+
+@torch.no_grad()
+def start_embedding(network: SSCNetwork, classifier: nn.Sequential) -> None:
+    """Give the embedding the hidden layers of a classifier of rows, applied to the row that a code decodes to."""
+    dictionary = network.coder.dictionary
+    if isinstance(dictionary, LinearDictionary):
+        weights = {name: tensor.clone() for name, tensor in classifier[:-1].state_dict().items()}
+        weights["0.weight"] = weights["0.weight"] @ dictionary.matrix * network.code_spread
+        network.embed[:-1].load_state_dict(weights)
+
+
+def _spread(values: Tensor) -> Tensor:
+    return values.std(0, correction=0).mean().clamp(min=_LEAST_SPREAD)
 
 
 class Predictions(NamedTuple):
@@ -141,11 +163,17 @@ class Predictions(NamedTuple):
 @torch.no_grad()
 def predict_rows(network: SSCNetwork, rows: Tensor) -> Predictions:
     """Return the predictions for rows (b, D); a row alone gets those that it gets in a batch."""
+    pieces = [predict_seen(network, network.projection(part)[:size]) for part, size in passes(rows)]
+    return Predictions(*(torch.cat(values) for values in zip(*pieces, strict=True)))
+
+
+@torch.no_grad()
+def predict_seen(network: SSCNetwork, seen: Tensor) -> Predictions:
+    """Return the predictions for what is coded of rows, (b, r)."""
     parts = []
-    for part, size in passes(rows):
-        projected = network.projection(part)
+    for projected, size in passes(seen):
         coded = network.coder(projected)
-        embedding = network.embed(coded.codes)
+        embedding = network.embedding(coded.codes)
         places = network.place(embedding)
         lengths = torch.linalg.vector_norm(projected, dim=1).clamp(min=torch.finfo(projected.dtype).tiny)
         errors = torch.linalg.vector_norm(projected - coded.decoded, dim=1) / lengths
@@ -162,9 +190,9 @@ def predict_batches(network: SSCNetwork, batches: Batches) -> Iterator[Predictio
 
 
 @torch.no_grad()
-def graph_features(network: SSCNetwork, rows: Tensor, *, by_code: bool) -> Tensor:
-    """Return the features of a graph of rows: their sparse codes (b, m), or their embeddings (b, p)."""
-    codes = torch.cat([network.code(part).codes[:size] for part, size in passes(rows)])
+def graph_features(network: SSCNetwork, seen: Tensor, *, by_code: bool) -> Tensor:
+    """Return the features of a graph of what is coded of rows: sparse codes (b, m), or embeddings (b, p)."""
+    codes = torch.cat([network.coder.codes(part)[:size] for part, size in passes(seen)])
     if by_code:
         return codes
-    return torch.cat([network.embed(part) for part in codes.split(FORWARD_ROWS)])
+    return torch.cat([network.embedding(part) for part in codes.split(FORWARD_ROWS)])

@@ -1,15 +1,16 @@
-"""How SSCNet is trained: codes, then landmarks and their clusters, then the three phases of Algorithm 1."""
+"""How SSCNet is trained: from the clusters of the graph, all modules together until nothing moves (Algorithm 1)."""
 
-# n rows, b rows of a batch, l landmarks, D features, m atoms, p features of the embedding, k clusters
+# n rows, b rows of a batch, l landmarks, D features, r axes that are coded, m atoms, p features of the embedding,
+# k clusters
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 import torch
+import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from coterie.collectives import share_of
@@ -18,95 +19,61 @@ from coterie.data.subsets import some_rows
 from coterie.engine.adam import Adam
 from coterie.engine.loop import Callback, Record
 from coterie.engine.schedule import mixed_seed
-from coterie.graph.initial import graph_of_rows
+from coterie.engine.stopping import Settling
 from coterie.graph.neighbour_pairs import Pairs
-from coterie.methods.run_setup import make_loop
+from coterie.methods.run_setup import make_loop, see_all
+from coterie.methods.self_training import correct_partition
 from coterie.methods.sscnet import objective
 from coterie.methods.sscnet.affinity import knn_affinity
-from coterie.methods.sscnet.landmarks import Landmarks, Refresh
-from coterie.methods.sscnet.network import Modules, SSCNetwork, graph_features
+from coterie.methods.sscnet.landmarks import Refresh
+from coterie.methods.sscnet.network import HIDDEN, Modules, graph_features, predict_seen, start_embedding
 from coterie.methods.sscnet.options import SSCNetSettings
 from coterie.nn.contrast import neighbour_contrast
-from coterie.ops.distributed_rows import agree, joined, joined_tables, of_share
+from coterie.ops.distributed_rows import agree, agreed, joined, joined_tables, of_share
+from coterie.ops.stiefel import nearest_orthonormal
 from coterie.store import below
 
 PHASES = 3
-_MOST_ROWS = 20_000
 _REPLAY = 64
-_ANOTHER_CUT = 0.05
-_HEAD_STEPS = 300
-_HEAD_RATE = 1e-2
+_PROBE_ROWS = 512
+_SETTLED_LOSS = 0.1  # labels settle long before the codes, and what these gain afterwards moves no row
+_WINDOW_STEPS = 25
+_REFRESH_STEPS = 100
 _LEAST_SPREAD = 1e-12
 
 
-@dataclasses.dataclass(frozen=True)
-class InitialPartition:
-    """The landmarks and their labels in the partition of the rows' kNN graph."""
-
-    rows: Tensor  # (l, D)
-    # (l,): none where neighbours are off: then the landmarks' own graph gives the clusters
-    labels: Tensor | None
-
-
-@torch.no_grad()
-def partition_landmarks(
-    network: SSCNetwork, batches: Batches, settings: SSCNetSettings, seed: int
-) -> InitialPartition:
-    """Choose the landmarks, and label them by the partition of the kNN graph of up to 20,000 rows.
-
-    The graph of 1,500 landmarks alone separates clusters worse.
-    """
-    n_rows, device = batches.views.n_rows, network.spread.device
-    numbers = some_rows(n_rows, _MOST_ROWS, seed)
-    marks = some_rows(len(numbers), min(settings.n_landmarks, n_rows), seed)
-    if settings.n_neighbors == 0:
-        return InitialPartition(_read(batches, numbers[marks], device), None)
-    rows = _read(batches, numbers, device)
-    graph = graph_of_rows(network.projection(rows).cpu().numpy())
-    labels = graph.partition(settings.n_clusters, seed=seed)[marks]
-    return InitialPartition(rows[marks], torch.from_numpy(labels).to(device))
-
-
-def _read(batches: Batches, numbers: np.ndarray, device: torch.device) -> Tensor:
-    return torch.from_numpy(np.hstack(batches.read(numbers))).to(device)
-
-
-def train(task: SSCNetTask, initial: InitialPartition, callbacks: Sequence[Callback] = ()) -> list[Record]:
-    """Train the codes, start the landmarks' clusters, then train all modules in turn; return the history."""
-    loop = make_loop(task, callbacks)
+def train(task: SSCNetTask, initial: np.ndarray | None, callbacks: Sequence[Callback] = ()) -> list[Record]:
+    """Start the landmarks and their clusters, then train all modules until nothing moves; return the history."""
+    settling = None
+    if task.options.settle:
+        settling = Settling(
+            task.epochs.total,
+            task.batches.per_epoch,
+            watched=("coding",),
+            losses=_SETTLED_LOSS,
+            window_steps=_WINDOW_STEPS,
+        )
+    loop = make_loop(task, callbacks, settling=settling)
     with loop:
-        loop.train(until=task.epochs.warmup)
         if not task.started:
             start_clusters(task, initial)
         loop.train()
-    if not task.started:  # interrupted in the warm-up
-        start_clusters(task, initial)
+    if not task.started:  # interrupted in self-training
+        start_clusters(task, initial, self_training=False)
+    task.refresh()
     return loop.history
 
 
-def start_clusters(task: SSCNetTask, initial: InitialPartition) -> None:
-    """Embed the landmarks' graph, and fit the last two maps of the network to it."""
-    landmarks, refresh = embed_landmarks(task, initial)
-    task.train_heads(landmarks)
-    task.take_landmarks(landmarks, refresh)
+def start_clusters(task: SSCNetTask, initial: np.ndarray | None, *, self_training: bool = True) -> None:
+    """Give rows the initial labels (n,), which self-training corrects, and embed the landmarks' graph.
 
-
-@torch.no_grad()
-def embed_landmarks(task: SSCNetTask, initial: InitialPartition) -> tuple[Landmarks, Refresh]:
-    """Return landmarks with the spectral embedding of their graph and the initial labels.
-
-    Of the graphs of codes and of embeddings, "auto" takes the one whose embedding agrees best with the labels.
+    Without initial labels, or where these are fewer than the clusters, the graph of the landmarks' codes gives them.
     """
-    generator = torch.Generator().manual_seed(mixed_seed(task.seed, -1))
-    either = [True] if initial.labels is None else [True, False]
-    candidates = []
-    for by_code in {"code": [True], "embedding": [False]}.get(task.options.graph_on, either):
-        landmarks = copy.deepcopy(task.landmarks)
-        landmarks.by_code.fill_(by_code)
-        landmarks.rows.copy_(initial.rows)
-        features = graph_features(task.network, initial.rows, by_code=by_code)
-        candidates.append((landmarks, landmarks.start(features, generator, initial.labels)))
-    return min(candidates, key=lambda candidate: candidate[1].changed)
+    k, labels = task.settings.n_clusters, None
+    if initial is not None and len(np.unique(initial)) == k:
+        labels = agreed(initial, task.collectives)
+        labels = task.corrected(labels) if self_training else labels
+    task.place_landmarks(labels)
 
 
 class SSCNetTask:
@@ -114,8 +81,15 @@ class SSCNetTask:
 
     Parameters
     ----------
-    pairs : Pairs, optional
-        Neighbours, from which positives are drawn.
+    graph : Pairs, optional
+        Neighbours, for self-training and for the contrast.
+
+    Attributes
+    ----------
+    labels : Tensor of shape (n,) or None
+        What the classifier is trained on; without, rows take the labels of the landmarks that are near.
+    seen : Tensor of shape (n, r) or None
+        What is coded of all rows, where that takes up to 256 MB: no batch is projected again.
     """
 
     def __init__(
@@ -124,14 +98,14 @@ class SSCNetTask:
         settings: SSCNetSettings,
         batches: Batches,
         *,
-        pairs: Pairs | None = None,
+        graph: Pairs | None = None,
         seed: int,
     ) -> None:
-        self.modules, self.settings, self.batches, self.pairs, self.seed = (
+        self.modules, self.settings, self.batches, self.graph, self.seed = (
             modules,
             settings,
             batches,
-            pairs,
+            graph,
             seed,
         )
         self.network, self.landmarks, self.layers = modules.network, modules.landmarks, modules.layers
@@ -139,34 +113,44 @@ class SSCNetTask:
         self.collectives, self.device = batches.collectives, self.landmarks.rows.device
         parameters = [*self.network.parameters(), *self.layers.parameters()]
         self.optimizer = Adam(parameters, settings.learning_rate)
+        self.labels: Tensor | None = None
+        self.seen = see_all(self.network.projection, batches, self.device)
+        self._refresh_every = max(1, round(_REFRESH_STEPS / batches.per_epoch))
         self._epoch = 0
         self._step = 0
         self._draws = torch.Generator()
         self._refresh = Refresh(0.0, 0)
+        self._marks: Tensor | None = None  # what is coded of the landmarks
+        self._probe = self._project(batches.read(some_rows(batches.views.n_rows, _PROBE_ROWS, seed)))
+        self._probe_labels: Tensor | None = None
 
     @property
     def started(self) -> bool:
         """Whether the landmarks have clusters."""
         return self.landmarks.started
 
+    @property
+    def pairs(self) -> Pairs | None:
+        """The neighbours from which positives of a batch are drawn; none where their contrast has no weight."""
+        return self.graph if self.options.neighbor_weight > 0 else None
+
     # The loop's steps
 
     def begin_epoch(self, epoch: int) -> None:
-        """Seed the epoch's draws; embed the landmarks' graph again every few epochs."""
+        """Seed the epoch's draws; embed the landmarks' graph again every hundred steps."""
         self._epoch, self._step = epoch, 0
         self._draws.manual_seed(mixed_seed(self.seed, epoch))
         self.network.train()
-        since = epoch - self.epochs.warmup
-        if since > 0 and since % self.options.refresh_every == 0:
-            self.refresh()
+        if epoch > 0 and epoch % self._refresh_every == 0:
+            self.refresh(move=self.options.init == "landmarks")
 
     def losses(self, batch: Batch) -> tuple[dict[str, Tensor], None]:
-        """Return the losses of the modules whose turn it is (Algorithm 1)."""
+        """Return the losses of the modules; the later ones take turns where `turns` is set (Algorithm 1)."""
         options, network = self.options, self.network
         both = batch.with_partners()  # rows and positives
-        x = network.projection(self._tensor(both.views))
+        x = self._seen(both)
         codes = network.coder.codes(x)
-        embedded = network.embed(codes)
+        embedded = network.embedding(codes)
         n_mine = len(batch.own)  # they come first; positives are not decoded
         decoded = network.coder.dictionary.decode(codes[:n_mine])
         mine = objective.coding_figures(x[:n_mine], decoded, codes[:n_mine])
@@ -178,8 +162,7 @@ class SSCNetTask:
         figures = joined(mine.detach(), batch, self.collectives)
         weights = of_share(objective.coding_weights(figures, options.sparsity), batch)
         terms["coding"] = options.coding_weight * batch.part * objective.coding_loss(mine, weights)
-        if not self.epochs.in_warmup(self._epoch):
-            terms |= self._later_terms(codes, embedded, both)
+        terms |= self._later_terms(codes, embedded, both)
         self._step += 1
         return {"loss": torch.stack(list(terms.values())).sum(), **terms}, None
 
@@ -188,38 +171,51 @@ class SSCNetTask:
         self.network.coder.project()
 
     def end_epoch(self, epoch: int) -> dict[str, float | str | int]:
-        """Return the phase and the figures of the last refresh."""
-        if self.epochs.in_warmup(epoch):
-            return {"phase": "codes"}
-        return {"phase": "joint", **dataclasses.asdict(self._refresh)}
+        """Return the figures of the last refresh, and the share of probe rows whose label changed."""
+        record: dict[str, float | str | int] = {}
+        if self._refresh.components:
+            record = {
+                "trace": self._refresh.trace,
+                "components": self._refresh.components,
+                "astray": self._refresh.changed,
+            }
+        labels = predict_seen(self.network, self._probe).logits.argmax(1)
+        if self._probe_labels is not None:
+            record["changed"] = float((labels != self._probe_labels).double().mean())
+        self._probe_labels = labels
+        return record
 
     def state(self) -> dict[str, Tensor]:
-        """Return the network, the landmarks, the layers, and the figures of the last refresh."""
+        """Return the network, the landmarks, the layers, the labels and the figures of the last refresh."""
         state = {
             f"{name}.{key}": tensor
             for name, module in self.modules.named().items()
             for key, tensor in module.state_dict().items()
         }
-        return state | {"refresh": torch.tensor(dataclasses.astuple(self._refresh), dtype=torch.float64)}
+        state |= {"refresh": torch.tensor(dataclasses.astuple(self._refresh), dtype=torch.float64)}
+        optional = {"probe_labels": self._probe_labels, "labels": self.labels}
+        return state | {name: tensor for name, tensor in optional.items() if tensor is not None}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Go back to what `state` returned."""
         for name, module in self.modules.named().items():
             module.load_state_dict(below(f"{name}.", state))
         trace, components, changed = state["refresh"].tolist()
-        self._refresh = Refresh(trace, int(components), changed)
+        self._refresh, self._marks = Refresh(trace, int(components), changed), None
+        self.labels = state["labels"].to(self.device) if "labels" in state else None
+        self._probe_labels = state["probe_labels"].to(self.device) if "probe_labels" in state else None
 
     # Losses of the second and third module
 
     def _later_terms(self, codes: Tensor, embedded: Tensor, batch: Batch) -> dict[str, Tensor]:
-        """Return L_e in two of three steps and L_K in one (gamma mod 3 = 1, 2 and = 2) of this process's rows."""
-        options, phase = self.options, self._step % PHASES
+        """Return L_e and L_K of this process's rows; in turns, L_e in two of three steps and L_K in one."""
+        options, phase = self.options, self._step % PHASES if self.options.turns else PHASES - 1
         if not options.joint:
             codes, embedded = codes.detach(), embedded.detach()
         compared = codes if self.landmarks.by_code else embedded
-        terms = {}
-        places = self.network.place(embedded)
-        if phase >= 1 and len(batch.rows) > max(self.settings.n_clusters, self.landmarks.n_neighbors):
+        places, terms = self.network.place(embedded), {}
+        enough = len(batch.rows) > max(self.settings.n_clusters, self.landmarks.n_neighbors)
+        if phase >= 1 and options.spectral_weight > 0 and enough:
             spectral = self._spectral(*joined_tables([compared, places], batch, self.collectives))
             terms["spectral"] = options.spectral_weight * spectral / self.collectives.size
         if phase == PHASES - 1:
@@ -237,67 +233,106 @@ class SSCNetTask:
         return objective.spectral_loss(graph.laplacian, self.layers(graph.laplacian, start))
 
     def _assignment(self, compared: Tensor, places: Tensor, batch: Batch) -> Tensor:
-        """Return this process's part of the loss that fits rows to their nearest landmarks, and some landmarks."""
+        """Return this process's part of the loss of the clusters of rows and of the places of some landmarks.
+
+        Before the landmarks' graph of trained codes is embedded, nothing is known of their places.
+        """
         network, landmarks = self.network, self.landmarks
-        votes = landmarks.votes(compared)
+        if not self._refresh.components:
+            return batch.part * objective.assignment_loss(
+                network.classify(places), self._memberships(compared, batch)
+            )
         some = torch.randint(len(landmarks.rows), (_REPLAY,), generator=self._draws).to(self.device)
         some = some[share_of(_REPLAY, self.collectives)]
-        own = network.embed(network.code(landmarks.rows[some]).codes)
-        places = torch.cat([places, network.place(own if self.options.joint else own.detach())])
-        targets = torch.cat([votes.mean(landmarks.places()), landmarks.places()[some]])
-        memberships = torch.cat([votes.mean(landmarks.memberships()), landmarks.memberships()[some]])
-        part = len(places) / (len(batch.rows) + _REPLAY)
-        return part * self._head_loss(places, targets, memberships)
+        replayed = network.embedding(network.coder.codes(self.marks[some]))
+        placed = network.place(replayed if self.options.joint else replayed.detach())
+        logits = network.classify(torch.cat([places, placed]))
+        memberships = torch.cat([self._memberships(compared, batch), landmarks.memberships()[some]])
+        part = len(logits) / (len(batch.rows) + _REPLAY)
+        errors = (F.normalize(placed, dim=1) - landmarks.places()[some]).square().sum() / _REPLAY
+        return part * objective.assignment_loss(logits, memberships) + errors
 
-    def _head_loss(self, places: Tensor, targets: Tensor, memberships: Tensor) -> Tensor:
-        """Return the squared error of the places plus L_K, the cross-entropy of their clusters."""
-        errors = (places - targets).square().sum(1).mean()
-        return errors + objective.assignment_loss(self.network.classify(places), memberships)
+    def _memberships(self, compared: Tensor, batch: Batch) -> Tensor:
+        """Return the labels of a batch's rows, one-hot, or the vote of the landmarks near to them, (b, k)."""
+        if self.labels is None:
+            return self.landmarks.votes(compared).mean(self.landmarks.memberships())
+        labels = self.labels[torch.from_numpy(batch.rows[batch.own]).to(self.device)]
+        return F.one_hot(labels, self.settings.n_clusters).to(compared.dtype)
 
-    # Landmarks
+    # Labels and landmarks
 
-    def train_heads(self, landmarks: Landmarks) -> None:
-        """Fit the maps `spectral` and `classify` to the landmarks' places and clusters."""
-        network = self.network
-        embedded = graph_features(network, landmarks.rows, by_code=False)
+    def corrected(self, labels: np.ndarray) -> np.ndarray:
+        """Return initial labels (n,) corrected by self-training, from whose hidden layers the embedding starts."""
+        trained = correct_partition(
+            labels,
+            self.seen,
+            self.graph,
+            self.batches,
+            n_clusters=self.settings.n_clusters,
+            hidden=HIDDEN,
+            seed=self.seed,
+            length=self.options.self_training,
+        )
+        if trained is None:
+            return labels
+        start_embedding(self.network, trained.network)
+        return trained.labels
+
+    @torch.no_grad()
+    def place_landmarks(self, labels: np.ndarray | None) -> None:
+        """Take rows as landmarks and embed their graph; all rows keep their labels (n,), if there are any."""
+        landmarks, network = self.landmarks, self.network
+        numbers = some_rows(self.batches.views.n_rows, len(landmarks.rows), self.seed)
+        landmarks.rows.copy_(self._tensor(self.batches.read(numbers)))
+        landmarks.by_code.fill_(self.options.graph_on == "code" or labels is None)  # embeddings are untrained
+        self._marks = None
+        if labels is not None:
+            self.labels = torch.from_numpy(labels).to(self.device, torch.long)
+        embedded = graph_features(network, self.marks, by_code=False)
         network.spread.copy_(embedded.std(0, correction=0).mean().clamp(min=_LEAST_SPREAD))
-        optimizer = Adam([*network.spectral.parameters(), *network.classify.parameters()], _HEAD_RATE)
-        places, memberships = landmarks.places(), landmarks.memberships()
-        for step in range(_HEAD_STEPS):
-            optimizer.rate = _HEAD_RATE * (1 - step / _HEAD_STEPS)
-            loss = self._head_loss(network.place(embedded), places, memberships)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+        if self.labels is None:
+            generator = torch.Generator().manual_seed(mixed_seed(self.seed, -1))
+            self._refresh = landmarks.start(self._landmark_features(), generator)
+        else:
+            landmarks.columns.copy_(nearest_orthonormal(self._places()))
+            landmarks.take(self.labels[torch.from_numpy(numbers).to(self.device)])
+        agree([*network.state_dict().values(), *landmarks.state_dict().values()], self.collectives)
 
-    def take_landmarks(self, landmarks: Landmarks, refresh: Refresh) -> None:
-        """Take landmarks with their clusters; from now on all modules are trained."""
-        self.landmarks.load_state_dict(landmarks.state_dict())
-        self._refresh = refresh
-        agree([*self.network.state_dict().values(), *self.landmarks.state_dict().values()], self.collectives)
-
-    def refresh(self) -> None:
-        """Embed the landmarks' graph again, with their present codes, and update their clusters.
-
-        Where more than a twentieth of the landmarks change their cluster it is another cut, not the old one refined.
-        It is taken only if its modularity in the landmarks' kNN graph is no lower: codes, compared by direction, can
-        lose one of two concentric rings.
-        """
-        landmarks, before = self.landmarks, self.landmarks.labels.clone()
+    def refresh(self, *, move: bool = False) -> None:
+        """Embed the landmarks' graph again, with their present codes; their clusters stay, or move with it."""
         generator = torch.Generator().manual_seed(mixed_seed(self.seed, -2 - self._epoch))
-        features = graph_features(self.network, landmarks.rows, by_code=bool(landmarks.by_code))
-        self._refresh = landmarks.refresh(features, self.options.n_layers, generator)
-        if self._refresh.changed > _ANOTHER_CUT and self._modularity(landmarks.labels) < self._modularity(
-            before
-        ):
-            landmarks.take(before)
-            self._refresh = dataclasses.replace(self._refresh, changed=0.0)
+        self._refresh = self.landmarks.refresh(
+            self._landmark_features(), self.options.n_layers, generator, move=move
+        )
+        if not move:
+            self.landmarks.turn(self._places())
 
-    def _modularity(self, labels: Tensor) -> float:
-        """Return the modularity of labels of the landmarks in the kNN graph of their rows."""
-        projected = self.network.projection(self.landmarks.rows).cpu().numpy()
-        graph = graph_of_rows(projected, self.landmarks.n_neighbors)
-        return graph.quality(labels.cpu().numpy(), self.settings.n_clusters).modularity
+    @torch.no_grad()
+    def _places(self) -> Tensor:
+        """Return where the network places the landmarks, as unit rows (l, k)."""
+        embedded = graph_features(self.network, self.marks, by_code=False)
+        return F.normalize(self.network.place(embedded), dim=1)
+
+    def _landmark_features(self) -> Tensor:
+        return graph_features(self.network, self.marks, by_code=bool(self.landmarks.by_code))
+
+    # Rows as tensors
+
+    @property
+    def marks(self) -> Tensor:
+        """What is coded of the landmarks, (l, r)."""
+        if self._marks is None:
+            self._marks = self.network.projection(self.landmarks.rows)
+        return self._marks
+
+    def _seen(self, batch: Batch) -> Tensor:
+        """Return what is coded of this process's rows of a batch."""
+        if self.seen is None:
+            return self._project(batch.views)
+        return self.seen[torch.from_numpy(batch.rows[batch.own]).to(self.device)]
+
+    def _project(self, views: list[np.ndarray]) -> Tensor:
+        return self.network.projection(self._tensor(views))
 
     def _tensor(self, views: list[np.ndarray]) -> Tensor:
         return torch.from_numpy(views[0] if len(views) == 1 else np.hstack(views)).to(self.device)

@@ -4,15 +4,17 @@ import { button, counted, element, get, post, show, swatch } from "./dom.js";
 import * as map from "./map.js";
 import * as panels from "./panels.js";
 import { clusters } from "./clusters.js";
+import { compare } from "./compare.js";
+import { bar } from "./filters.js";
 import { tip as tipOf } from "./rows.js";
 
 const at = (id) => document.getElementById(id);
 const app = {
-  run: null, state: null, colouring: null, selection: new Set(), picked: new Set(), moved: [], results: [], tab: "clusters", open: null,
+  run: null, state: null, colouring: null, selection: new Set(), picked: new Set(), moved: [], results: [], tab: "clusters", open: null, compared: null, level: null, filters: [], filtered: null, asking: null, labels: null,
   goodMap: null,
 };
 const parts = {
-  clusters, selection: panels.selection, questions: panels.questions, history: panels.history, export: panels.exporting,
+  clusters, compare, selection: panels.selection, questions: panels.questions, history: panels.history, export: panels.exporting,
 };
 const described = new Map();
 
@@ -32,6 +34,7 @@ const act = {
   merge: (source, into) => answer("/api/merge", { source, into }),
   split: (cluster) => answer("/api/split", { cluster }),
   name: (cluster, name) => answer("/api/name", { cluster, name }),
+  again: showPanel,
   toggle: (row) => {
     if (!app.selection.delete(row)) app.selection.add(row);
     selectionChanged();
@@ -53,6 +56,19 @@ const act = {
     if (number === null) document.querySelector("[data-cluster='" + left + "']")?.focus();
   },
   download: (what) => panels.download(what, say).catch(act.wrong),
+  // Another level of the tree is one more way to colour the map.
+  colourByLevel: (level, own) => {
+    const list = at("colouring");
+    list.querySelector("[data-level]")?.remove();
+    if (level !== own) list.append(element("option", { value: "level-" + level, "data-level": level }, counted(level, "cluster") + " by the tree"));
+    list.value = level === own ? "cluster" : "level-" + level;
+    app.picked.clear();
+    colourAgain().catch(act.wrong);
+  },
+  compare: (first, second) => {
+    app.compared = [first, second];
+    openTab("compare");
+  },
   pick: (number) => {
     app.picked = new Set([app.state.clusters.findIndex((cluster) => cluster.number === number)]);
     at("colouring").value = "cluster";
@@ -86,14 +102,24 @@ async function take(state, sent) {
   at("redo").disabled = !state.redo;
   countTabs();
   if (app.goodMap !== state.map_settled) {
-    const points = await get("/api/map");
-    map.setPoints(points);
     app.goodMap = state.map_settled;
-    mapNote(points.method);
+    await layOut();
   }
-  await colourAgain();
+  // A correction may end the merge tree.
+  if (sent && at("colouring").value.startsWith("level-")) act.colourByLevel(null, null);
+  else await colourAgain();
   if (sent || !document.activeElement.closest("#panel input, #panel select")) showPanel();
   document.documentElement.dataset.version = state.version;
+}
+
+// Fetch the map that is chosen.
+async function layOut() {
+  const key = at("layout").value;
+  if (key !== "data") say("Computing this map…", "busy");
+  const points = await get("/api/map?of=" + encodeURIComponent(key));
+  if (key !== at("layout").value) return;
+  map.setPoints(points);
+  mapNote(points);
 }
 
 function countTabs() {
@@ -102,15 +128,20 @@ function countTabs() {
   at("tab-questions").textContent = "Questions" + count(app.state.ask.length);
 }
 
-function mapNote(method) {
-  const how = { "t-SNE": "t-SNE of the model's embedding (near rows are alike; distances between far groups mean little)", PCA: "the two main directions (PCA) of the model's embedding" };
+function mapNote(points) {
+  const how = { "t-SNE": "t-SNE (near rows are alike; distances between far groups mean little)", PCA: "two main directions (PCA)", embedding: "the two columns of the model's embedding" };
+  const of = { data: "their values", model: "the model's embedding" }[at("layout").value] || "the values of this view";
+  const absent = points.x.filter((x) => x === null).length;
   const whole = app.run.sampled === app.run.rows ? "All " + counted(app.run.rows, "row") : app.run.sampled.toLocaleString("en") + " of " + counted(app.run.rows, "row") + ", small clusters included,";
   const waiting = app.state.map_settled ? "" : " A better map is being computed.";
-  at("map-note").textContent = whole + " laid out by " + (how[method] || "the model's own embedding") + ". Diamonds mark the exemplars, circles the rows that moved last." + waiting;
+  at("map-note").textContent = whole + " laid out by " + how[points.method] + " of " + of + "." + (absent ? " " + counted(absent, "row") + " without it left out." : "") + " Diamonds mark the exemplars, circles the rows that moved last." + waiting;
 }
 
 async function colourAgain() {
-  app.colouring = await get("/api/colours/" + at("colouring").value);
+  const key = at("colouring").value;
+  app.colouring = await get("/api/colours/" + key);
+  const numbers = app.state.clusters.map((cluster) => cluster.number);
+  if (key === "cluster") app.labels = app.colouring.marker.color.map((code) => numbers[code]);
   legend();
   draw();
 }
@@ -120,10 +151,26 @@ function draw() {
   let picked = null;
   if (app.picked.size) picked = pickedPositions();
   else if (app.selection.size) picked = map.positionsOf(app.selection);
+  if (app.filtered) {
+    const passes = new Set(app.filtered);
+    picked = picked === null ? app.filtered : picked.filter((position) => passes.has(position));
+  }
   const chosen = at("colouring").selectedOptions[0].textContent;
-  map.draw(app.colouring.marker, { picked, moved: app.moved, exemplars: app.state.exemplars, front: app.colouring.front || [] });
+  const codes = app.colouring.offset || 0;
+  const names = app.colouring.groups.map((group, i) => ({ code: i + codes, name: group.name }));
+  map.draw(app.colouring.marker, { picked, moved: app.moved, exemplars: app.state.exemplars, front: app.colouring.front || [], names });
+  scale();
   at("map-plot").setAttribute("aria-label", "Map of " + counted(app.run.sampled, "row") + ", coloured by " + chosen + ", " + counted(app.selection.size, "row") + " selected");
-  map.listen(lassoed, clicked, hovered, hideTip);
+}
+
+// What the colours of an amount mean.
+function scale() {
+  const { showscale, colorscale, cmin, cmax } = app.colouring.marker;
+  at("scale").hidden = !showscale;
+  if (!showscale) return;
+  const stops = colorscale.map(([edge, colour]) => colour + " " + 100 * edge + "%").join(",");
+  const bar = element("span", { class: "ramp", style: "background:linear-gradient(90deg," + stops + ")", "aria-hidden": "true" });
+  show(at("scale"), [Number(cmin.toPrecision(3)), bar, Number(cmax.toPrecision(3))].map((part) => (typeof part === "number" ? String(part) : part)));
 }
 
 // Groups of the colouring, to highlight on the map. Markers of known groups count from 1, with 0 for none.
@@ -235,6 +282,12 @@ function tabKeys(event) {
 function keys(event) {
   const typing = event.target.closest("input, select, textarea");
   if (event.key === "Escape" && !typing && app.selection.size) act.clear();
+  if (!typing && app.tab === "questions" && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    const key = event.key.toLowerCase();
+    const pressed = { n: "#skip", p: "#previous", 1: "[data-to]", 2: "[data-to] + [data-to]" }[key];
+    const found = pressed && document.querySelector("#panel " + pressed);
+    if (found) found.click();
+  }
   if (typing || !(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z") return;
   event.preventDefault();
   const step = at(event.shiftKey ? "redo" : "undo");
@@ -266,6 +319,25 @@ async function start() {
   at("title").textContent = run.title;
   const views = run.views.map((view) => view.name + " (" + counted(view.features, "feature") + ")").join(", ");
   at("facts").textContent = run.method + ", " + counted(run.rows, "row") + ", " + (run.views.length > 1 ? "views " + views : counted(run.views[0].features, "feature"));
+  document.querySelector(".layouts").hidden = run.maps.length < 2;
+  show(at("layout"), run.maps.map((one) => element("option", { value: one.key }, one.name)));
+  at("layout").addEventListener("change", () => {
+    layOut().then(() => { draw(); say("The map is drawn."); }).catch(act.wrong);
+  });
+  show(at("filters"), bar(app, {
+    filter: (positions) => {
+      app.filtered = positions;
+      if (at("tab-clusters").getAttribute("aria-selected") === "true" && app.open === null) showPanel();
+      draw();
+    },
+    select: () => act.select(app.filtered.map(map.rowAt)),
+    wrong: act.wrong,
+  }));
+  at("zoom-in").addEventListener("click", () => map.zoom(1.5));
+  at("zoom-out").addEventListener("click", () => map.zoom(1 / 1.5));
+  at("zoom-fit").addEventListener("click", map.fit);
+  at("save-map").addEventListener("click", () => map.save(run.title + ".png"));
+  map.listen(lassoed, clicked, hovered, hideTip);
   show(at("colouring"), run.colourings.map((way) => element("option", { value: way.key }, way.name)));
   at("colouring").addEventListener("change", () => { app.picked.clear(); colourAgain().catch(act.wrong); });
   const modes = [...document.querySelectorAll("[data-drag]")];

@@ -1,20 +1,24 @@
 // The other parts next to the map: selection, questions, history and exports. `act` holds the actions.
 
 import { PAGE } from "./clusters.js";
-import { button, counted, element, get, respond, show, swatch } from "./dom.js";
-import { aboutRow, colourOf, options, picture, rowList, titleOf, valuesNote } from "./rows.js";
+import { button, counted, element, get, post, respond, show, swatch } from "./dom.js";
+import { featureTables } from "./features.js";
+import { aboutRow, colourOf, options, picture, rowList, titleOf } from "./rows.js";
 
 // Rows: the selection, and finding rows
 
 export function selection(app, act) {
-  const words = element("input", { id: "words", "aria-label": "Row number or words", placeholder: app.run.searchable ? "row number, or words in the metadata" : "row number" });
+  const words = element("input", { id: "words", "aria-label": "Row number or words", placeholder: app.run.searchable ? "row number, or words of the metadata in any order" : "row number" });
   const results = element("div", { class: "results" }, app.results.length ? rowList(app, act, app.results) : null);
   async function find(event) {
     event.preventDefault();
     if (!words.value.trim()) return;
     try {
       app.results = await get("/api/search?words=" + encodeURIComponent(words.value));
-      show(results, app.results.length ? rowList(app, act, app.results) : element("p", { class: "about" }, "Nothing found."));
+      const all = await get("/api/found?words=" + encodeURIComponent(words.value));
+      show(results, app.results.length
+        ? [button("Select all " + counted(all.length, "row") + " found", () => act.select(all), { id: "select-found" }), rowList(app, act, app.results)]
+        : element("p", { class: "about" }, "Nothing found."));
     } catch (error) {
       act.wrong(error);
     }
@@ -39,33 +43,51 @@ export function chosen(app, act) {
 
 function selected(app, act) {
   const rows = [...app.selection];
-  const target = element("select", { id: "target", "aria-label": "Cluster of the selected rows" }, options(app), element("option", { value: "new" }, "a new cluster"));
+  const target = element("select", { id: "target", "aria-label": "Cluster of the selected rows" }, 
+    element("option", { value: "" }, "choose a cluster…"), options(app), element("option", { value: "new" }, "a new cluster"));
+  const label = button("Label", () => act.label(rows, target.value === "new" ? null : Number(target.value)), { id: "label", class: "main", disabled: true });
+  target.addEventListener("change", () => { label.disabled = !target.value; });
   const list = element("div", { "aria-busy": "true" });
+  const summary = element("div", { id: "summary" });
+  if (rows.length > 1) post("/api/selection", { rows: rows.slice(0, 20000) }, app.state.steps).then((found) => show(summary, summarised(app, found))).catch(act.wrong);
   get("/api/rows?rows=" + rows.slice(0, PAGE).join(",")).then((described) => {
-    show(list, described.length === 1 ? oneRow(app, described[0]) : rowList(app, act, described));
+    show(list, described.length === 1 ? oneRow(app, act, described[0]) : rowList(app, act, described));
     list.removeAttribute("aria-busy");
-    if (described.length) target.value = String(described[0].cluster);
   }).catch(act.wrong);
   return [
     element(
       "div", { class: "line" },
       element("label", {}, rows.length === 1 ? "It belongs to " : "They belong to ", target),
-      button("Label", () => act.label(rows, target.value === "new" ? null : Number(target.value)), { id: "label", class: "main" }),
+      label,
     ),
     element(
       "div", { class: "line" },
       button("Keep together", () => act.together(rows), { id: "together", disabled: rows.length < 2 }),
       button("Keep apart", () => act.apart(rows), { id: "apart", disabled: rows.length !== 2 }),
+      button("Compare with the rest", () => act.compare("rows", "rest"), { id: "compare-selection" }),
       button("Clear selection", act.clear, { id: "clear" }),
     ),
     element("p", { class: "about" }, "Keep together: two rows or more are in one cluster, whichever that is. Keep apart: two rows are in different clusters."),
+    summary,
     list,
     rows.length > PAGE ? element("p", { class: "about" }, "and " + counted(rows.length - PAGE, "more row")) : null,
   ];
 }
 
-function oneRow(app, row) {
-  return element("article", { class: "card" }, element("h3", {}, "Row " + row.row), element("div", { class: "ask" }, picture(row), aboutRow(app, row)));
+function oneRow(app, act, row) {
+  const alike = element("div", {});
+  const more = button("More like this", () => get("/api/like/" + row.row).then((rows) => show(alike, rowList(app, act, rows))).catch(act.wrong), { id: "alike" });
+  return [element("article", { class: "card" }, element("h3", {}, "Row " + row.row), element("div", { class: "ask" }, picture(row), aboutRow(app, row))), element("div", { class: "line" }, more), alike];
+}
+
+// Of which clusters and classes the selection is, and what sets it apart from all other rows.
+function summarised(app, found) {
+  const counts = (entries) => entries.map(([name, count]) => name + ": " + count.toLocaleString("en")).join(", ");
+  return [
+    element("p", { class: "about" }, "By cluster " + counts(found.clusters) + "."),
+    found.classes.length ? element("p", { class: "about" }, "By known class " + counts(found.classes) + ".") : null,
+    found.features.length ? featureTables(app, found.features, "selected", "elsewhere") : null,
+  ];
 }
 
 // Questions
@@ -74,44 +96,63 @@ export function questions(app, act) {
   const refine = app.state.refine;
   if (refine.failure) return [element("p", {}, "Corrections are not possible: " + refine.failure)];
   if (!refine.ready) return [element("p", {}, "Still preparing: " + refine.stage + ".")];
-  const list = element("div", { "aria-busy": "true" }, "Reading…");
-  asked(app, act).then((cards) => {
-    show(list, cards.length ? cards : "There is nothing to ask.");
-    list.removeAttribute("aria-busy");
+  const rows = app.state.ask;
+  if (!rows.length) return [element("p", {}, "There is nothing to ask.")];
+  const place = Math.max(0, rows.indexOf(app.asking));
+  app.asking = rows[place];
+  const card = element("div", { "aria-busy": "true" }, "Reading…");
+  get("/api/question/" + app.asking).then((found) => {
+    show(card, question(app, act, found));
+    card.removeAttribute("aria-busy");
   }).catch(act.wrong);
-  return [element("p", { class: "about" }, "Rows whose labels would help most: some represent regions without any label, some are uncertain. Which cluster does each belong to?" + valuesNote(app)), list];
+  const go = (step) => { app.asking = rows[(place + step + rows.length) % rows.length]; act.again(); };
+  return [
+    element("p", { class: "about" }, "Rows whose labels would help most: some represent regions without any label, some are uncertain. Press 1 or 2 for the first or the second cluster, N for the next row, P for the one before."),
+    element(
+      "div", { class: "line" }, button("Previous", () => go(-1), { id: "previous" }), button("Skip", () => go(1), { id: "skip" }),
+      element("span", { class: "about" }, "Question " + (place + 1) + " of " + rows.length),
+    ),
+    card,
+  ];
 }
 
-// The questions, and the images that stand for the clusters among the answers.
-async function asked(app, act) {
-  if (!app.state.ask.length) return [];
-  const rows = await get("/api/rows?rows=" + app.state.ask.join(","));
-  const likely = new Set(rows.flatMap((row) => [row.cluster, ...(row.second ? [row.second.cluster] : [])]));
-  const candidates = app.state.clusters.filter((cluster) => likely.has(cluster.number) && cluster.exemplar !== null);
-  const images = new Map();
-  if (app.run.pictures && candidates.length) {
-    const described = await get("/api/rows?rows=" + candidates.map((cluster) => cluster.exemplar).join(","));
-    candidates.forEach((cluster, i) => images.set(cluster.number, described[i].image));
-  }
-  return rows.map((row) => question(app, act, row, images));
-}
-
-function question(app, act, row, images) {
-  const likely = [row.cluster, ...(row.second ? [row.second.cluster] : [])];
+function question(app, act, { row, candidates, features }) {
   const others = element("select", { "aria-label": "Another cluster for row " + row.row },
     element("option", { value: "" }, "another…"), options(app), element("option", { value: "new" }, "a new cluster"));
   others.addEventListener("change", () => {
     if (others.value) act.reply(row.row, others.value === "new" ? null : Number(others.value));
   });
-  const reply = (number) => button(
-    [swatch(colourOf(app.state, number)), images.get(number) ? element("img", { src: images.get(number), alt: "" }) : null, titleOf(app.state, number)],
-    () => act.reply(row.row, number), { "data-to": number, "aria-label": "Row " + row.row + " belongs to cluster " + titleOf(app.state, number) },
+  const reply = ({ number, image }, i) => button(
+    [element("kbd", {}, String(i + 1)), swatch(colourOf(app.state, number)), image ? element("img", { src: image, alt: "" }) : null, titleOf(app.state, number)],
+    () => act.reply(row.row, number), { "data-to": number },
   );
   return element(
     "article", { class: "card question", "data-row": row.row },
-    element("h3", {}, "Row " + row.row),
-    element("div", { class: "ask" }, picture(row), aboutRow(app, row)),
-    element("div", { class: "line answers", role: "group", "aria-label": "Cluster of row " + row.row }, likely.map(reply), others),
+    element("h3", {}, "Row " + row.row + ": which cluster?"),
+    element("div", { class: "line answers", role: "group", "aria-label": "Cluster of row " + row.row }, candidates.map(reply), others),
+    features.length ? between(app, features, candidates) : null,
+    element("div", { class: "ask" }, picture(row), aboutRow(app, { ...row, features: features.length ? [] : row.features })),
+  );
+}
+
+// Where the row lies between the means of its two candidates, in the features that tell these apart.
+function between(app, features, candidates) {
+  const several = app.run.views.length > 1;
+  const [first, second] = candidates.map(({ number }) => titleOf(app.state, number));
+  return element(
+    "div", { class: "scroll" },
+    element(
+      "table", { class: "between" },
+      element("caption", {}, "Where the two clusters differ most, and where this row lies between their means"),
+      element("thead", {}, element("tr", {}, ["Feature", "Row", first, "", second].map((name, i) => element(i === 3 ? "td" : "th", { scope: i === 3 ? null : "col", title: name }, element("span", { class: "name" }, name))))),
+      element("tbody", {}, features.map((feature) => element(
+        "tr", {},
+        element("th", { scope: "row" }, element("span", { class: "name", title: feature.name }, (several ? feature.view + ": " : "") + feature.name)),
+        element("td", {}, String(feature.value)), element("td", {}, String(feature.means[0])),
+        element("td", { class: "place" }, element("i", { style: "left:" + 100 * feature.place + "%" })),
+        element("td", {}, String(feature.means[1])),
+      ))),
+    ),
   );
 }
 

@@ -56,15 +56,15 @@ export function tip(app, row) {
 // Rows as buttons that select and unselect.
 function rowButton(app, act, row) {
   const pressed = app.selection.has(row.row);
-  const label = "Row " + row.row + ", cluster " + titleOf(app.state, row.cluster) + ", confidence " + row.confidence.toFixed(2);
+  const more = ", cluster " + titleOf(app.state, row.cluster) + ", confidence " + row.confidence.toFixed(2);
   const words = app.run.pictures ? [["image", "missing"]] : [...metadataOf(row).slice(0, 2), ...strongest(app, row).slice(0, 2)];
   const small = row.image ? [] : words.map(([name, value]) => element("small", {}, name + ": " + value));
   return element(
     "li", {},
     element(
       "button",
-      { type: "button", "aria-pressed": String(pressed), "aria-label": label, "data-row": row.row, onclick: () => act.toggle(row.row) },
-      picture(row, ""), element("span", {}, swatch(colourOf(app.state, row.cluster)), (app.run.pictures ? " " : " Row ") + row.row), small,
+      { type: "button", "aria-pressed": String(pressed), "data-row": row.row, onclick: () => act.toggle(row.row) },
+      picture(row, ""), element("span", {}, swatch(colourOf(app.state, row.cluster)), element("span", { class: app.run.pictures ? "hidden" : null }, " Row "), row.row, element("span", { class: "hidden" }, more)), small,
     ),
   );
 }

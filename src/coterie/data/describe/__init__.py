@@ -1,0 +1,1 @@
+"""Things that are no numbers, described as rows of numbers."""
