@@ -93,8 +93,9 @@ def _measure(case: dict[str, Any], folder: Path) -> dict[str, Any]:
         rows = things.obsm["X_pca"]
     else:
         rows = _describe(case["kind"], case["way"], things)
-        metric = "euclidean" if case["way"] == "TextRows" else "auto"
-        labels = GraphClustering(k, metric=metric, random_state=case["seed"]).fit(rows).labels_
+        settings = TextRows().settings if case["way"] == "TextRows" else {}
+        settings = {"scale": "none"} if case["way"] == "X_pca" else settings  # as `CellRows` says
+        labels = GraphClustering(k, random_state=case["seed"], **settings).fit(rows).labels_
     seconds = time.process_time() - started
     means = KMeans(k, n_init=10, random_state=case["seed"]).fit_predict(rows)
     return {

@@ -62,7 +62,8 @@ def cluster(
     copy : bool
         Return a copy with the result instead of writing into `adata`.
     **params
-        Other parameters of `coterie.GraphClustering`; of `coterie.cluster_graph` with `use_connectivities`.
+        Other parameters of `coterie.GraphClustering` (`scale` is "none" for components and counts); of
+        `coterie.cluster_graph` with `use_connectivities`.
 
     Returns
     -------
@@ -104,7 +105,8 @@ def cluster(
     else:
         describe = ModalityRows(use_rep) if hasattr(cells, "mod") else CellRows(use_rep, layer=layer)
         views = describe.fit(cells).views(cells)
-        model = GraphClustering(n_clusters, random_state=random_state, **params).fit(views)
+        settings = describe.settings | params
+        model = GraphClustering(n_clusters, random_state=random_state, **settings).fit(views)
         labels, confidence, levels = model.labels_, model.confidence_, model.levels_
         stability, rows, said = model.cluster_stability_, model.transform(views), describe.sentence
     _write(cells, key_added, labels, confidence)

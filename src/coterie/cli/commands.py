@@ -223,7 +223,7 @@ def fit(
     parameters = read_settings(estimator, settings or [])
     usual = {"random_state": seed, "checkpoint": str(the_run.checkpoint), "verbose": int(not quiet)}
     usual |= {} if clusters is None else {"n_clusters": n_clusters}
-    usual |= {} if reading is None else {"metric": reading.metric}
+    usual |= {} if reading is None else reading.description.settings
     model = estimator(**{name: value for name, value in usual.items() if name in estimator().get_params()})
     model.set_params(**parameters)
     with phase("reading"):

@@ -25,6 +25,11 @@ class Description(TransformerMixin, BaseEstimator):
         """What was done to the things, in one sentence."""
         raise NotImplementedError
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """How the rows are to be compared, as parameters of `coterie.GraphClustering`; empty where it may choose."""
+        return {}
+
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns that `transform` gives."""
         raise NotImplementedError

@@ -124,6 +124,11 @@ class CellRows(Description):
         return np.array([f"PC{j + 1}" for j in range(n_axes)] if n_axes else self.columns_, dtype=object)
 
     @property
+    def settings(self) -> dict[str, str]:
+        """Axes keep their variances and log counts their unit: small ones are mostly noise, and never blown up."""
+        return {"scale": "none"} if self.rep_ is not None or self.counts_ or self.axes_.size else {}
+
+    @property
     def sentence(self) -> str:
         """What was done to the cells."""
         if self.rep_ is not None:

@@ -73,11 +73,6 @@ class Reading:
         return reading, reading._rows(things, path)
 
     @property
-    def metric(self) -> str:
-        """The metric that the rows are made for; "auto" where a method may choose."""
-        return "euclidean" if self.kind == "texts" else "auto"
-
-    @property
     def image_shape(self) -> tuple[int, ...] | None:
         """The shape of the pictures that rows are, for a report; None where rows are something else."""
         return tuple(self.description.shape_) if isinstance(self.description, ImageRows) else None

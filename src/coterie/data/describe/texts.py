@@ -118,6 +118,11 @@ class TextRows(Description):
         )
 
     @property
+    def settings(self) -> dict[str, str]:
+        """Rows of unit length are compared as they are."""
+        return {"metric": "euclidean", "scale": "none"}
+
+    @property
     def sentence(self) -> str:
         """What was done to the texts."""
         if self.embed is not None:
