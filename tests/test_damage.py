@@ -87,7 +87,7 @@ def test_a_checkpoint_of_something_else_is_one_sentence(tmp_path, changes, tenso
         ({"hidden": [10**9, 10**9]}, {}, {}),
         ({"n_code": 10**12}, {}, {}),
         ({}, {"n_clusters_": 10**12}, {}),
-        ({}, {"n_features_in_": 10**12}, {}),
+        ({}, {"view_dims_in_": [10**12]}, {}),
         ({}, {}, {"labels": np.full(40, 10**12)}),
         ({}, {}, {"labels": np.full(40, -1)}),
     ],

@@ -173,7 +173,8 @@ def _numbers(array: np.ndarray, label: str) -> np.ndarray:
             float(value)
         except ValueError:
             raise InputError(
-                f"{where} is {str(value)!r}, not a number: remove that column or encode it."
+                f"{where} is {str(value)!r}, not a number: remove that column, or give a DataFrame, whose columns "
+                "may hold words."
             ) from None
         except TypeError:
             raise NotNumbersError(

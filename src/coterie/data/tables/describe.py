@@ -130,7 +130,7 @@ def _figure(value: float) -> str:
     >>> _figure(1234567.8), _figure(0.123456), _figure(3.0)
     ('1,234,568', '0.1235', '3')
     """
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
 
 
 def _short(text: str) -> str:
