@@ -149,7 +149,7 @@ def test_gamma_and_sigma_are_those_of_the_formulas():
 
 PRINTED = {  # section 4.2, Algorithm 1, Figs. 13 to 15; the second line is its authors' where the text is lost
     **{"anchors": "kmeans", "n_anchors": 2000, "smoothness": 100.0, "label_scale": "one", "adapt": 5},
-    **{"adaptation": "printed", "n_nearest": 5, "gamma": 0.4, "sigma": "rows"},
+    **{"adaptation": "printed", "n_nearest": 5, "gamma": 0.2, "sigma": "rows"},
     **{"scale": "none", "metric": "euclidean", "n_axes": None},
 }
 

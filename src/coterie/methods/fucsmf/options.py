@@ -82,8 +82,9 @@ class FUCSMFOptions(Options):
 PRESETS: Mapping[str | None, Mapping[str, Any]] = {
     None: {"n_nearest": 8},
     # Section 4.2 and Algorithm 1: k-means anchors, 2,000 of them on most sets, lambda 100, labels of weight one, five
-    # outer iterations (Figs. 13 to 15). The values of gamma and sigma are lost in our copy: these are its authors'
-    # (spec 6), and so are five anchors a row and rows as they are.
+    # outer iterations (Figs. 13 to 15). The values of gamma and sigma are lost in our copy. These are from its authors'
+    # code (spec 6), which divides by 0.8 / 2 what Eq. 28 divides by 2 gamma; so are five anchors a row and rows as
+    # they are.
     "paper": {
         "scale": "none",
         "metric": "euclidean",
@@ -95,7 +96,7 @@ PRESETS: Mapping[str | None, Mapping[str, Any]] = {
             label_scale="one",
             adapt=5,
             adaptation="printed",
-            gamma=0.4,
+            gamma=0.2,
             sigma="rows",
             n_axes=None,
         ),
