@@ -90,6 +90,7 @@ def test_y_beside_x_is_a_coordinate(tmp_path):
         ("1,2\n\n\n3,4\n5,x\n", r"t.csv, line 5, column '1' is 'x', not a number"),
         ("a;b\n1,5;x\n2,5;y\n1.5;z\n", r"line 4, column 'a' is '1.5', not a number, .* have a decimal comma"),
         ("a,b\n1_000,2\n3,4\n5,6\n", r"is '1_000', not a number"),
+        ("a,b\n1e99,x\n3,y\n5,x\n", r"t.csv, line 2, column 'a' is inf or too large for float32"),
         ("a,b\n1.2.2024,2\n3.2.2024,4\n31.2.2024,6\n", r"line 4, column 'a' is '31.2.2024', not a date, as"),
         ("a,b,a\n1,x,2\n3,y,4\n", r"t.csv has two columns called 'a' \(columns 1 and 3\): rename"),
         ("1,2\n3,4,5\n", r"t.csv, line 2 has 3 cells but the first line has 2"),

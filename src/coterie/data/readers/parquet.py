@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from coterie.data.disk import FileVersion
-from coterie.data.memory import available_bytes
+from coterie.data.memory import SHARE, available_bytes
 from coterie.data.readers.files import columns_to_drop, need, parsing
 from coterie.data.readers.labels import encode_labels, label_columns
 from coterie.data.sources import Rows, Source
@@ -92,18 +92,21 @@ def _is_plain(path: Path, file: Any, fields: list[Any]) -> bool:
     named = [field.name for field in fields if is_identifier_name(field.name)]
     with parsing(path, "Parquet"):
         counted = any(numbers_rows(_matrix(file.read(columns=[name])).ravel()) for name in named)
-    return not counted and not _null_count(file, {field.name for field in fields})
+    return not counted and not _has_nulls(path, file, [field.name for field in fields])
 
 
-def _null_count(file: Any, names: set[str]) -> int:
-    """Return how many cells are null, as far as the file says."""
-    metadata, total = file.metadata, 0
-    for g in range(metadata.num_row_groups):
-        for c in range(metadata.num_columns):
-            column = metadata.row_group(g).column(c)
-            if column.path_in_schema in names and column.statistics is not None:
-                total += column.statistics.null_count or 0
-    return total
+def _has_nulls(path: Path, file: Any, names: list[str]) -> bool:
+    """Return whether a cell is null, of a file beyond the memory in its first row group.
+
+    Statistics would tell without reading, but pyarrow ends the process on those of a damaged file.
+    """
+    metadata = file.metadata
+    small = 4 * metadata.num_rows * len(names) <= SHARE * available_bytes()
+    groups = range(metadata.num_row_groups if small else 1)
+    with parsing(path, "Parquet"):
+        return any(
+            column.null_count for g in groups for column in file.read_row_group(g, columns=names).columns
+        )
 
 
 def _check_room(path: Path, file: Any, n_columns: int) -> None:

@@ -33,16 +33,17 @@ def measured(table: MixedTable, column: Column, kind: Kind, levels: Sequence[str
 
 
 def _numbers(table: MixedTable, column: Column, decimal: str) -> np.ndarray:
-    if not column.is_words:
+    if column.is_words:
+        values = _parsed(table, column, lambda cell: parse_number(cell, decimal), "number", decimal)
+    else:
         values = column.values.astype(np.float64)
-        endless = np.flatnonzero(np.abs(values) > np.finfo(np.float32).max)
-        if len(endless):
-            raise InputError(
-                f"{table.cell(column.name, int(endless[0]))} is inf or too large for float32 (3.4e38): correct the "
-                "value or remove the row."
-            )
-        return values
-    return _parsed(table, column, lambda cell: parse_number(cell, decimal), "number", decimal)
+    endless = np.flatnonzero(np.abs(values) > np.finfo(np.float32).max)
+    if len(endless):
+        raise InputError(
+            f"{table.cell(column.name, int(endless[0]))} is inf or too large for float32 (3.4e38): correct the value "
+            "or remove the row."
+        )
+    return values
 
 
 def _dates(table: MixedTable, column: Column, day_first: bool) -> np.ndarray:
