@@ -21,7 +21,10 @@ def pages() -> dict[str, str]:
     }
     written = [
         ROOT / "README.md",
-        *(ROOT / "docs" / name for name in ("choose.md", "explorer.md", "many-processes.md", "user-guide.md")),
+        *(
+            ROOT / "docs" / name
+            for name in ("choose.md", "explorer.md", "many-processes.md", "user-guide.md")
+        ),
         *sorted((ROOT / "docs" / "methods").glob("*.md")),
     ]
     return made | {str(page.relative_to(ROOT)): with_tables(page.read_text()) for page in written}
