@@ -125,7 +125,7 @@ def _read_special(make: Callable[[Path], None]) -> Outcome:
 
 
 def _refused(sentence: str, name: str) -> Outcome:
-    good = "\n" not in sentence.strip() and name in sentence
+    good = "\n" not in sentence.strip() and (name in sentence or f"View '{Path(name).stem}'" in sentence)
     return {"came": "refused"} | ({} if good else {"fault": f"no sentence about the file: {sentence[:200]}"})
 
 

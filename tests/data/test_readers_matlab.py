@@ -287,3 +287,23 @@ def test_every_truncation_of_an_old_file_is_one_sentence(tmp_path):
 def test_a_sparse_matrix_with_values_outside_of_it_is_refused(starts, rows):
     with pytest.raises(ValueError, match="a sparse matrix"):
         csr_of_columns(np.ones(len(rows)), np.array(rows, dtype=int), np.array(starts, dtype=int), 3)
+
+
+@pytest.mark.parametrize("kind", ["bytes", "virtual", "link", "sparse"])
+def test_values_of_other_files_are_refused(tmp_path, kind):
+    with h5py.File(tmp_path / "secret.h5", "w") as file:
+        file["X"] = np.arange(27.0).reshape(9, 3)
+    with h5py.File(tmp_path / "rows.h5", "w") as file:
+        if kind == "bytes":
+            file.create_dataset("X", (9, 3), "u1", external=[(tmp_path / "secret.h5", 0, 27)])
+        elif kind == "virtual":
+            layout = h5py.VirtualLayout(shape=(9, 3), dtype="f8")
+            layout[:] = h5py.VirtualSource(tmp_path / "secret.h5", "X", shape=(9, 3))
+            file.create_virtual_dataset("X", layout)
+        elif kind == "link":
+            file["X"] = h5py.ExternalLink(tmp_path / "secret.h5", "X")
+        else:
+            file["X/ir"] = file["X/jc"] = np.zeros(2, dtype=int)
+            file.create_dataset("X/data", (2,), "u1", external=[(tmp_path / "secret.h5", 0, 2)])
+    with pytest.raises(InputError, match=r"rows\.h5 .*(values of other files|a link to another file)"):
+        read_views(tmp_path / "rows.h5")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from coterie.data.convert import table_of
-from coterie.data.readers.files import check_room, need, parsing
+from coterie.data.readers.files import check_own_values, check_room, need, parsing
 from coterie.data.readers.labels import encode_labels, label_columns
 from coterie.data.sources import Source
 from coterie.data.subsets import take_rows
@@ -58,7 +58,9 @@ def _check_tree(path: Path, needed: str) -> None:
             node = group[name]
             if isinstance(node, h5py.Group):
                 check(node, depth + 1)
-            elif not _TABLE.fullmatch(node.name) and node.shape is not None:
+                continue
+            check_own_values(node)
+            if not _TABLE.fullmatch(node.name) and node.shape is not None:
                 check_room(node.size * node.dtype.itemsize, file_bytes)
 
     with h5py.File(path, "r") as file:

@@ -31,6 +31,12 @@ def check_room(wanted: int, held: int) -> None:
         raise ValueError(f"it would take {wanted / 1e9:,.1f} GB in memory, which {held:,} bytes cannot hold")
 
 
+def check_own_values(node: Any) -> None:
+    """Refuse an HDF5 dataset whose values are those of other files: whoever wrote it could read any file with it."""
+    if node.external or node.is_virtual:
+        raise ValueError(f"{node.name} holds values of other files")
+
+
 def check_compressed(indices: np.ndarray, starts: np.ndarray, n_minor: int) -> None:
     """Check the indices and index pointers of a CSR or CSC matrix; SciPy does not check an empty one.
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from coterie.data.disk import ChunkedRows, FileVersion
-from coterie.data.readers.files import check_room, need, parsing
+from coterie.data.readers.files import check_own_values, check_room, need, parsing
 from coterie.data.readers.labels import LABEL_NAMES
 from coterie.data.readers.mat5 import csr_of_columns, mat5_entries
 from coterie.data.readers.selection import select_views
@@ -58,12 +58,16 @@ def hdf5_entries(path: Path, *, transposed: bool) -> dict[str, Any]:
     with parsing(path, "HDF5"):
         file = h5py.File(path, "r")
         names = [name for name in file if not name.startswith("#")]
+        for name in names:
+            if isinstance(file.get(name, getlink=True), h5py.ExternalLink):
+                raise ValueError(f"{name} is a link to another file")
         return {name: _value(h5py, file, file[name], name, transposed) for name in names}
 
 
 def _value(h5py: Any, file: Any, node: Any, name: str, transposed: bool) -> Any:
     if isinstance(node, h5py.Group):
         return _sparse(node) if {"data", "ir", "jc"} <= set(node) else None
+    check_own_values(node)
     if node.dtype == h5py.ref_dtype:
         # MATLAB's column-major order is the row-major order of the transposed array.
         return [_value(h5py, file, file[ref], name, transposed) for ref in _loaded(node).ravel()]
@@ -88,6 +92,8 @@ def _matlab_class(node: Any) -> str:
 
 def _sparse(group: Any) -> sparse.csr_matrix:
     """Read a sparse matrix by columns, as MATLAB stores it; the number of rows is an attribute."""
+    for part in ("data", "ir", "jc"):
+        check_own_values(group[part])
     values, rows, starts = (_loaded(group[part]).ravel() for part in ("data", "ir", "jc"))
     rows = rows.astype(np.int64)
     n_rows = int(group.attrs.get("MATLAB_sparse", rows.max(initial=-1) + 1))
