@@ -30,7 +30,7 @@ function parts(app, act, found, load) {
   const made = [];
   if (found.most) {
     const level = element("input", { id: "level", type: "number", min: 1, max: found.most, value: found.level });
-    level.addEventListener("change", () => load(Number(level.value)));
+    level.addEventListener("change", () => { if (level.value) load(Number(level.value)); });
     made.push(
       element("div", { class: "line" }, element("label", {}, "Number of clusters ", level), found.level === found.own ? null : button("Back to " + found.own, () => load(found.own), { id: "own-level" })),
       element("p", { class: "about" }, "Another number cuts the merge tree elsewhere: the map, the names and the sizes show it. Labels stay as they are."),
