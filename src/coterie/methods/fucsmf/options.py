@@ -82,8 +82,8 @@ class FUCSMFOptions(Options):
 PRESETS: Mapping[str | None, Mapping[str, Any]] = {
     None: {"n_nearest": 8},
     # Section 4.2 and Algorithm 1: k-means anchors, 2,000 of them on most sets, lambda 100, labels of weight one, five
-    # outer iterations (Figs. 13 to 15). The values of gamma and sigma are lost in our copy: these are from the code of
-    # its authors (spec 6), which divides by 0.8 / 2 where Eq. 28 divides by 2 gamma; so are five anchors a row and
+    # outer iterations (Figs. 13 to 15). The values of gamma and sigma are lost in our copy. These are from its
+    # authors' code (spec 6), which divides by 0.8 / 2 where Eq. 28 divides by 2 gamma; so are five anchors a row and
     # rows as they are.
     "paper": {
         "scale": "none",
