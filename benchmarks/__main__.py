@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from benchmarks.sets import CHOSEN, DEFAULT_FOLDER, FRESH, LABELLED, SEVERAL, SINGLE, named
+from benchmarks.sets import CHOSEN, DEFAULT_FOLDER, FRESH, IN_FOLDER, LABELLED, SEVERAL, SINGLE, named
 from coterie.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -23,7 +23,7 @@ Method = Annotated[str, typer.Option(help="See coterie methods.")]
 EVERY_METHOD = "pcx,sscnet,mvsib,largemvcnet,fucsmf"
 SPECTRAL = "digits,usps,coil20,mnist-10k"
 NETWORKS = "digits,coil20,letter,usps,yaleb,har-561,mnist-10k,segment,flavia,olive"
-BOTH = ",".join(data.name for data in CHOSEN)
+BOTH = ",".join(data.name for data in IN_FOLDER)
 EVERY = ",".join(data.name for data in (*FRESH, *CHOSEN))
 HELD_OUT = (
     "digits,usps,coil20,yaleb,mnist-10k,letter,msrc_v1,bbcsport,orl_4view,leaves100,mnist_usps_mv,hdigit,"

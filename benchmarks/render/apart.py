@@ -6,7 +6,7 @@ from benchmarks.peers import PEERS
 from benchmarks.records import read_records
 from benchmarks.render.figures import Figure, amount, grouped, made_by, newest, table
 from benchmarks.render.standing import ended, failed, standings
-from benchmarks.sets import CHOSEN, FRESH, LARGE, SETS
+from benchmarks.sets import IN_FOLDER, LARGE, PACKAGED, SETS
 
 COMMAND = "OMP_NUM_THREADS=1 python -m benchmarks peers --seeds 3"
 
@@ -88,13 +88,14 @@ def failures() -> str:
 
 
 def sources() -> str:
-    """Return where the fresh sets come from; the README of the data folder says it of the chosen ones."""
+    """Return where sets inside packages come from; the README of the data folder says it of the others."""
     groups = grouped(
-        [{"data": d.name, "source": d.source, "scale": d.scale} for d in FRESH], lambda r: r["source"]
+        [{"data": d.name, "source": d.source, "scale": d.scale} for d in PACKAGED], lambda r: r["source"]
     )
     rows = [[", ".join(r["data"] for r in some), some[0]["scale"], source] for source, some in groups.items()]
-    chosen = ", ".join(data.name for data in CHOSEN)
+    chosen = ", ".join(data.name for data in IN_FOLDER)
     return (
-        f"Chosen: {chosen}; all with rows of unit length for peers. `har-561` and `reuters-top10` are not the "
-        "HAR and Reuters10K of papers. Fresh:\n\n" + table(("data", "peers get", "source and licence"), rows)
+        f"In the data folder: {chosen}; all with rows of unit length for peers. `har-561` and `reuters-top10` are not the "
+        "HAR and Reuters10K of papers. Inside packages:\n\n"
+        + table(("data", "peers get", "source and licence"), rows)
     )
