@@ -98,7 +98,19 @@ BUILT_IN = (BenchmarkSet("multiview-digits"),)
 
 
 LOOKED_AT = (
-    *("iris", "wine", "glass", "olive", "athletes", "body", "flavia", "segment", "tissues", "nci60", "pbmc68k"),
+    *(
+        "iris",
+        "wine",
+        "glass",
+        "olive",
+        "athletes",
+        "body",
+        "flavia",
+        "segment",
+        "tissues",
+        "nci60",
+        "pbmc68k",
+    ),
     *("gunpoint", "pig-pressure", "penguins"),
 )
 """Sets inside packages on which a default was chosen since: the scaling of tables, and the weight of words."""
@@ -130,7 +142,9 @@ PACKAGED_SINGLE = (
 )
 PACKAGED_SEVERAL = (
     *_packaged("several views", "unit", f"{_DOCS} and the names in the code below them", "docs-code"),
-    *_packaged("several views", "standard", "the UEA archive (free for research) in sktime (BSD-3)", "motions"),
+    *_packaged(
+        "several views", "standard", "the UEA archive (free for research) in sktime (BSD-3)", "motions"
+    ),
 )
 PACKAGED = (*PACKAGED_SINGLE, *PACKAGED_SEVERAL)
 FRESH = tuple(data for data in PACKAGED if data.fresh)

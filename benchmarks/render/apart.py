@@ -95,7 +95,7 @@ def sources() -> str:
     rows = [[", ".join(r["data"] for r in some), some[0]["scale"], source] for source, some in groups.items()]
     chosen = ", ".join(data.name for data in IN_FOLDER)
     return (
-        f"In the data folder: {chosen}; all with rows of unit length for peers. `har-561` and `reuters-top10` are not the "
-        "HAR and Reuters10K of papers. Inside packages:\n\n"
+        f"In the data folder: {chosen}; all with rows of unit length for peers. `har-561` and `reuters-top10` are "
+        "not the HAR and Reuters10K of papers. Inside packages:\n\n"
         + table(("data", "peers get", "source and licence"), rows)
     )

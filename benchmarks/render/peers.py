@@ -59,8 +59,8 @@ process of its own on one thread, and never saw a label.
   The other half was looked at once, to confirm it, and is still called fresh.
 - **Scaling.** Peers get the rows as a user of such data would scale them: standardised columns for
   measurements, values as they are for time series and gene expression, rows of unit length for text and for
-  the sets of the data folder, views side by side with equal weight. Our methods get the values as they are and choose a
-  scaling themselves.
+  the sets of the data folder, views side by side with equal weight. Our methods get the values as they are
+  and choose a scaling themselves.
 - **Peers as their users call them.** UMAP has 15 neighbours, no least distance and 10 or 2 axes, then
   k-means (ten starts), a mixture with full covariances, or HDBSCAN with clusters of at least a hundredth of
   the rows. Leiden works as in scanpy: 50 principal axes, 15 neighbours, UMAP's weights, resolution 1; "for
