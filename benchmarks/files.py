@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import pkgutil
 import sys
@@ -39,7 +40,7 @@ def calls_of(call: Callable[[], object]) -> Counter[tuple[str, str]]:
     def note(frame: FrameType, event: str, argument: object) -> None:
         callee = _file(frame)
         if event == "call" and callee:
-            calls.add((_file(frame.f_back), callee, frame.f_code.co_qualname))
+            calls.add((_file(_caller(frame)), callee, frame.f_code.co_qualname))
 
     before = sys.getprofile()
     sys.setprofile(note)
@@ -48,6 +49,14 @@ def calls_of(call: Callable[[], object]) -> Counter[tuple[str, str]]:
     finally:
         sys.setprofile(before)
     return Counter((caller, callee) for caller, callee, _ in calls if caller != callee)
+
+
+def _caller(frame: FrameType) -> FrameType | None:
+    """Return the frame that called; a function decorated with a phase is called through contextlib."""
+    back = frame.f_back
+    while back is not None and back.f_code.co_filename == contextlib.__file__:
+        back = back.f_back
+    return back
 
 
 def _file(frame: FrameType | None) -> str:

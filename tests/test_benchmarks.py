@@ -324,7 +324,7 @@ def test_new_rows_and_traces_are_measured_and_resumed(results, tmp_path, monkeyp
     monkeypatch.setattr(RunSettings, "least_steps", 40)
     monkeypatch.setattr(RunSettings, "enough_epochs", 20)
     for _ in range(2):
-        subspaces.run_new_rows(["small"], [0], tmp_path)
+        subspaces.run_new_rows(["sscnet"], ["small"], [0], tmp_path)
         subspaces.run_spectral(["small"], [0], tmp_path)
     (new,) = records.read_records("new-rows")
     assert new["rows"] + new["new_rows"] == 90

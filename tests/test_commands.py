@@ -5,10 +5,14 @@ import re
 import shlex
 from pathlib import Path
 
+import anndata
+import mudata
 import numpy as np
+import pandas as pd
 import pytest
 import typer
 from benchmarks import __main__ as benchmarks
+from PIL import Image
 from tests.test_docs import LINKING, ROOT
 from torch.distributed.run import get_args_parser
 
@@ -44,13 +48,45 @@ def place(tmp_path, monkeypatch):
         np.save(f"{name}.npy", rows)
     np.savez("data.npz", X=rows)
     customers = [[i, f"city {i % 7}", *row] for i, row in enumerate(rows.tolist())]
-    _write("customers.csv", ["customer_id", "city", *names], customers)
+    for name in ("customers", "new-customers"):
+        _write(f"{name}.csv", ["customer_id", "city", *names], customers)
     _write("known.csv", ["row", "label"], [[i, kinds[i]] for i in range(12)])
     _write("said.csv", ["row", "label"], [[0, 1], [3, 1]])
     Path("answers.json").write_text('{"answers": [{"kind": "name", "cluster": 0, "name": "cats"}]}')
     _write("classes.csv", ["label"], kinds[:, None].tolist())
     _write("about.csv", ["maker", "age"], [[f"maker {i % 4}", i] for i in range(N_ROWS)])
+    _write_things(rows, kinds, names)
     return tmp_path
+
+
+def _write_things(rows: np.ndarray, kinds: np.ndarray, names: list[str]) -> None:
+    """Write texts, pictures, series, cells and shards."""
+    words = np.array(
+        [
+            ["cat", "dog", "purrs", "barks"],
+            ["bond", "stock", "yield", "price"],
+            ["goal", "team", "match", "win"],
+        ]
+    )
+    rng = np.random.default_rng(1)
+    texts = [" ".join(rng.choice(words[kind], 8)) for kind in kinds]
+    _write("notes.csv", ["body"], [[text] for text in texts])
+    pixels = (255 * (rows - rows.min()) / np.ptp(rows)).astype(np.uint8).reshape(-1, 8, 8)
+    np.save("digits.npy", pixels)
+    for folder in ("texts", "photos", "shards"):
+        Path(folder).mkdir()
+    for i, text in enumerate(texts):
+        Path("texts", f"{i:03}.txt").write_text(text)
+        Image.fromarray(pixels[i]).save(Path("photos", f"{i:03}.png"))
+    np.save("beats.npy", rows)
+    _write("beats.csv", names, rows.tolist())
+    for part in range(2):
+        frame = pd.DataFrame(rows[60 * part : 60 * part + 60], columns=names)
+        frame.to_parquet(Path("shards", f"{part}.parquet"))
+    counts = rng.poisson(np.exp(rows / 4))
+    cells = anndata.AnnData(counts.astype(np.float32), layers={"counts": counts.astype(np.float32)})
+    cells.write_h5ad("cells.h5ad")
+    mudata.MuData({"rna": cells[:, :40].copy(), "protein": cells[:, 40:].copy()}).write("cells.h5mu")
 
 
 def _write(name: str, heading: list[str], lines: list[list[object]]) -> None:

@@ -19,7 +19,7 @@ from coterie.engine.loop import Loop
 from coterie.errors import InputError
 from coterie.explore.live.answers import Name
 from coterie.explore.live.log import AnswerLog
-from coterie.explore.report import _write as write_page
+from coterie.explore.report import write_page
 from coterie.runs import Run, write_labels
 from coterie.store import read_archive, write_archive
 

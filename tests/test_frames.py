@@ -99,7 +99,7 @@ def test_a_model_file_takes_its_columns_by_name_and_a_deep_model_works_alike(pla
 
 def test_a_frame_that_lacks_a_column_and_a_model_that_is_not_there_are_one_sentence(place):
     folder, frame = place
-    with pytest.raises(InputError, match="The frame lacks 'a'"):
+    with pytest.raises(InputError, match="X lacks the column 'a'"):
         label_frames(folder / "run")(frame.drop(columns="a"))
     with pytest.raises(InputError, match="There is no run or model at"):
         label_frames(folder / "nothing")

@@ -127,7 +127,7 @@ def test_a_shard_that_cannot_be_read_is_named_and_the_others_are_done(place, tmp
     assert run(command) == 2
     said = last_error(capsys)
     assert "1 of 3 shards could not be labelled" in said
-    assert "b.csv lacks 'age'" in said
+    assert "b.csv lacks the column 'age'" in said
     assert sorted(path.name for path in (tmp_path / "l").glob("*.csv")) == ["a.csv", "c.csv"]
     assert not (tmp_path / "l" / "drift.json").exists()
 

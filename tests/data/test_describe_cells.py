@@ -169,11 +169,11 @@ def test_a_ready_graph_is_clustered_as_graph_clustering_clusters_its_own():
     X = np.eye(3)[KIND] * 4 + rng.normal(size=(90, 3))
     from coterie.graph.model import build_graph
 
-    reference = build_graph(as_views(X), seed=0)
+    reference = build_graph(as_views(X), by_content=True, seed=0)
     model = GraphClustering(3, random_state=0).fit(X)
     found = cluster_graph(reference.joined.matrix, 3, random_state=0)
-    np.testing.assert_array_equal(found.labels, model.labels_)
-    np.testing.assert_allclose(found.confidence, model.confidence_, rtol=1e-6)
+    np.testing.assert_array_equal(found.labels, model.labels_[reference.nodes])
+    np.testing.assert_allclose(found.confidence, model.confidence_[reference.nodes], rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_the_loss_of_another_process_is_one_sentence(monkeypatch):
 
 def test_processes_that_are_started_again_do_not_find_where_the_others_were_before(monkeypatch):
     kept = distributed.dist.HashStore()
-    monkeypatch.setattr(distributed.dist, "rendezvous", lambda url: iter([(kept, 1, 2)]))
+    monkeypatch.setattr(distributed.dist, "rendezvous", lambda url, **_: iter([(kept, 1, 2)]))
     monkeypatch.delenv("TORCHELASTIC_RESTART_COUNT", raising=False)
     store, rank, size = distributed.meeting_place()
     store.set("where the first is", "here")

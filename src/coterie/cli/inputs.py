@@ -389,7 +389,7 @@ def identified(
     if column is None and not quiet and not is_follower():
         typer.echo(
             f"Column {identifiers.name!r} names the rows: it is left out of the fit and goes into the labels "
-            "(--id none takes it as a column like any other)."
+            "(--id none: nothing names them; --kind takes it as a column like any other)."
         )
     return identifiers, [*(drop or []), identifiers.name]
 

@@ -84,9 +84,9 @@ class Scaler:
         - ``"feature-angle"``: ``"feature"``, then each row length 1;
         - ``"root"``: each value becomes its square root, with its sign, then each row length 1; for counts and
           histograms;
-        - ``"log"``: each value x of a column becomes sign(x) log(1 + |x| / m), where m is the geometric mean of |x|
-          in the column, zeros left out, and then each column gets mean 0 and standard deviation 1; for incomes,
-          sizes and counts.
+        - ``"log"``: each value x of a column becomes ``sign(x) log(1 + abs(x) / m)``, where m is the geometric mean
+          of abs(x) in the column, zeros left out, and then each column gets mean 0 and standard deviation 1; for
+          incomes, sizes and counts.
 
         A column that never changed while fitting becomes 0, whatever it holds later.
 
@@ -98,7 +98,7 @@ class Scaler:
         What is subtracted from each column, and by what the difference is divided, in float32. A constant
         column is divided by infinity.
     magnitudes_ : list of ndarray (d_v,)
-        The geometric mean of |x| in each column of a ``"log"`` view, in float32; empty for others.
+        The geometric mean of abs(x) in each column of a ``"log"`` view, in float32; empty for others.
 
     Examples
     --------
@@ -149,7 +149,7 @@ class Scaler:
         return self
 
     def _compressed(self, v: int, block: np.ndarray) -> np.ndarray:
-        """Return sign(x) log(1 + |x| / m) for the values of a "log" view, and the rows of others as they are."""
+        """Return ``sign(x) log(1 + abs(x) / m)`` for the values x of a "log" view, and other rows as they are."""
         if self.modes_[v] != "log":
             return block
         return np.copysign(np.log1p(np.abs(block) / self.magnitudes_[v]), block)

@@ -17,7 +17,6 @@ from coterie.errors import InputError
 from coterie.explore.model_sample import ModelSample
 from coterie.explore.projection import Projection, lay_out, pca, project, takes_tsne
 from coterie.explore.rows import Table
-from coterie.graph.scaling import fit_table_scaler
 from coterie.store import read_archive, write_archive
 
 if TYPE_CHECKING:
@@ -165,6 +164,8 @@ def principal_map(data: Views) -> Projection:
     """
     if not data.n_rows:
         return Projection(np.zeros((0, 2)), "PCA")
+    from coterie.graph.scaling import fit_table_scaler  # imports torch
+
     scaler = fit_table_scaler(data, "auto")
     blocks = []
     for v, block in enumerate(scaler.transform(data.read(slice(None)))):

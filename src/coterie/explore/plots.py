@@ -47,7 +47,7 @@ def plot_map(
     >>> from coterie import GraphClustering, plot_map
     >>> X = np.eye(3)[np.repeat([0, 1, 2], 30)] * 9 + np.random.default_rng(0).normal(size=(90, 3))
     >>> model = GraphClustering(3, random_state=0).fit(X)
-    >>> [trace.name for trace in plot_map(model, X, embedding="pca").data]
+    >>> [trace.name.split(",")[0] for trace in plot_map(model, X, embedding="pca").data]
     ['0: high feature 0', '1: high feature 1', '2: high feature 2']
     """
     go = _graph_objects()
@@ -100,7 +100,7 @@ def plot_sizes(model: Any, *, names: Mapping[int, str] | None = None) -> Any:
     >>> from coterie import GraphClustering, plot_sizes
     >>> X = np.eye(2)[np.repeat([0, 1], [20, 40])] * 9 + np.random.default_rng(0).normal(size=(60, 2))
     >>> bars = plot_sizes(GraphClustering(2, random_state=0).fit(X), names={0: "few"}).data[0]
-    >>> sorted(bars.y)
+    >>> sorted(map(int, bars.y))
     [20, 40]
     """
     go = _graph_objects()

@@ -29,7 +29,7 @@ def known():
 MAKERS = {
     "LargeMvCNet": lambda: LargeMvCNet(3, random_state=0).fit(two_views(True)),
     "MVSIB": lambda: MVSIB(3, hidden=(16,), max_epochs=6, random_state=0).fit(two_views(True)),
-    "SSCNet": lambda: SSCNet(3, n_atoms=16, max_epochs=4, random_state=0).fit(
+    "SSCNet": lambda: SSCNet(3, n_atoms=16, max_epochs=40, random_state=0).fit(
         two_views(False).select(slice(None))
     ),
     "SSC": lambda: SSC(3, random_state=0).fit(two_views(False)),

@@ -285,7 +285,7 @@ def test_several_views_do_better_than_their_worst_and_may_be_missing():
     for v, view in enumerate(gaps):
         view[gone[:, v]] = np.nan
     partly = FUCSMF(**QUIET).fit(gaps, y)
-    assert np.mean(partly.labels_[free] == truth[free]) > 0.9
+    assert np.mean(partly.labels_[free] == truth[free]) > min(alone)
     sums = partly.anchors_.weights(as_views(gaps)).sum(axis=1)
     np.testing.assert_allclose(np.asarray(sums).ravel(), 1)
     assert partly.curvature_ >= 0

@@ -235,7 +235,10 @@ def parse_lines(lines: Sequence[Line], layout: Layout, kept: Sequence[int], path
         for place, j in enumerate(kept):
             if not is_number(cells[j], layout.decimal):
                 return None
-            table[i, place] = to_number(cells[j], layout.decimal)
+            with np.errstate(
+                over="ignore"
+            ):  # what is too large is told by its place when all rows are checked
+                table[i, place] = to_number(cells[j], layout.decimal)
     return table
 
 

@@ -19,6 +19,8 @@ from coterie.data.tables.kinds import Kind
 from coterie.data.tables.measure import measured
 from coterie.errors import InputError
 
+_SCANNED_VALUES = 4 * 2**20
+
 
 class EncodedRows(DenseRows):
     """The rows of a table of words and numbers, encoded when they are first read.
@@ -131,12 +133,17 @@ def gaps_encoded(source: Source, names: Sequence[str] | None, where: str) -> Sou
     """Return numbers in memory with empty cells as encoded rows, whose gaps are filled; any other source as it is."""
     if whole_table(source) is not None or source.known_finite:
         return source
-    block = source.read(slice(0, source.shape[0]))
-    empty = np.isnan(block)
-    if not (empty.any(axis=1) & ~empty.all(axis=1)).any():
+    n_rows, step = source.shape[0], max(1, _SCANNED_VALUES // source.shape[1])
+    if not any(_has_gaps(source.read(slice(i, min(i + step, n_rows)))) for i in range(0, n_rows, step)):
         return source
+    block = source.read(slice(0, n_rows))
     known = names if names is not None else _numbered(block.shape[1])
     return EncodedRows(MixedTable(tuple(Column(str(n), block[:, j]) for j, n in enumerate(known)), where))
+
+
+def _has_gaps(block: np.ndarray) -> bool:
+    empty = np.isnan(block)
+    return bool((empty.any(axis=1) & ~empty.all(axis=1)).any())
 
 
 def _numbered(n_columns: int) -> list[str]:
