@@ -128,8 +128,8 @@ def test_a_drawing_is_sound_xml_with_every_point_inside_its_panel():
 def found():
     """Standings on four data sets: two fresh, two chosen."""
     some = {name: [] for name in standing.COMPARED}
-    some["iris"] = [stand("Leiden", 0.8, 1, seeds=(0.8,)), stand("GraphClustering", 0.9, 9, True, (0.9,))]
-    some["wine"] = [stand("Leiden", 0.9, 1, seeds=(0.9,)), stand("GraphClustering", 0.7, 9, True, (0.7,))]
+    some["biopsy"] = [stand("Leiden", 0.8, 1, seeds=(0.8,)), stand("GraphClustering", 0.9, 9, True, (0.9,))]
+    some["crabs"] = [stand("Leiden", 0.9, 1, seeds=(0.9,)), stand("GraphClustering", 0.7, 9, True, (0.7,))]
     some["digits"] = [stand("Leiden", 0.8, 1), stand("PCX", 0.802, 9, True)]
     some["usps"] = [stand("Leiden", 0.8, 1), stand("PCX", 0.9, 0.5, True)]
     return some
@@ -149,17 +149,17 @@ def test_the_verdict_counts_what_is_won_level_and_lost(found):
         in text
     )
     assert "behind it on 1." in text
-    assert "No method of ours is on the frontier on wine." in text
-    assert "and not counted: breast-cancer, penguins, " in text
+    assert "No method of ours is on the frontier on crabs." in text
+    assert "and not counted: breast-cancer, oils, " in text
 
 
 def test_losses_stand_with_the_peers_that_are_ahead(found):
     lines = peers._losses(found).splitlines()
-    assert lines[4:] == ["| wine | fresh | GraphClustering .700 | Leiden .900 | -.200 | 1 |"]
+    assert lines[4:] == ["| crabs | fresh | GraphClustering .700 | Leiden .900 | -.200 | 1 |"]
 
 
 def test_the_peer_beside_a_kind_of_data_is_one_for_all_its_sets(found):
-    found["iris"].append(stand("lucky", 0.99, 1))
+    found["biopsy"].append(stand("lucky", 0.99, 1))
     line = expect.by_kind(found).splitlines()[2]
     assert line == "| measurements | fresh | 2 | .800 | 9.0 | Leiden .850 | 1.0 |  |"
 
