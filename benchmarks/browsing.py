@@ -135,11 +135,16 @@ class Page:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def press(self, selector):
-        """Press what a selector finds, as soon as it is there."""
-        self.until(lambda: self.all(selector) and self.all(selector)[0].is_enabled())
-        element = self.all(selector)[0]
-        self.run("arguments[0].scrollIntoView({block: 'center'})", element)
-        element.click()
+        """Press what a selector finds, as soon as it is there; again where the page replaced it meanwhile."""
+        self.until(lambda: self._pressed(selector))
+
+    def _pressed(self, selector):
+        found = self.all(selector)
+        if not found or not found[0].is_enabled():
+            return False
+        self.run("arguments[0].scrollIntoView({block: 'center'})", found[0])
+        found[0].click()
+        return True
 
     def choose(self, selector, value):
         """Choose an option of a list."""
