@@ -39,7 +39,7 @@ class TextRows(Description):
         Words that are left out.
     embed : callable or str, optional
         Embeddings instead of word weights: a function from a list of texts to an array of shape (n, d), or the folder
-        of a sentence-transformers model on this machine (nothing is downloaded). Words are weighed beside it, for the
+        of a sentence-transformers model on this machine (nothing is downloaded). Words are weighed too, for the
         names of clusters. A function cannot be saved.
 
     Attributes

@@ -45,7 +45,7 @@ class ColumnEncoding:
     shift, scale : float
         What is subtracted, and by what the difference is divided.
     weight : float
-        By what the result is multiplied: below 1 for words beside numbers.
+        By what the result is multiplied: below 1 for words next to numbers.
     """
 
     name: str
@@ -230,7 +230,7 @@ def _standardised(columns: list[ColumnEncoding], values: list[np.ndarray]) -> li
 
 
 def _weighted(columns: list[ColumnEncoding], values: list[np.ndarray]) -> list[ColumnEncoding]:
-    r"""Return the encodings with the weight of words and grades beside numbers.
+    r"""Return the encodings with the weight of words and grades next to numbers.
 
     Two different words are a step, while near numbers differ by little: at full weight no row has a neighbour with
     other words, and groups fall apart by them. The nearer neighbours are by numbers, the less words weigh:

@@ -28,7 +28,7 @@ class FUCSMFOptions(Options):
         Whether weights stay near the initial ones, labelled rows keep theirs and the whole objective must fall; or
         each round is that of the paper, Eq. 28 for all rows of one view, until no label changes.
     coupling : float or "auto", default="auto"
-        Weight of the classes beside the distances in the adaptation; ``"auto"`` is 1 + 2 / `smoothness`, which
+        Weight of the classes next to the distances in the adaptation; ``"auto"`` is 1 + 2 / `smoothness`, which
         follows from the objective, and the authors' code has 0.005.
     gamma : float or "auto", default="auto"
         Spread of a row's weights (Eq. 28): smaller is sparser. ``"auto"`` is the smallest with which all its anchors

@@ -1,4 +1,4 @@
-// All clusters at a glance: a heat map of clusters and features, with the merge tree beside it.
+// All clusters at a glance: a heat map of clusters and features, with the merge tree next to it.
 
 import { button, counted, element, get, show, swatch } from "./dom.js";
 
